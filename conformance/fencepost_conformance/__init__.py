@@ -1,0 +1,1 @@
+"""The kit: scenarios, adapters, verdicts, reports and the command line."""

@@ -1,0 +1,1 @@
+"""Runs TLC, reads its graphs and traces, and compares them with the machine."""

@@ -1,0 +1,1 @@
+"""What must hold: clauses, limits and schemas, as data with a small loader."""
