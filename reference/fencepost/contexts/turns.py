@@ -118,7 +118,9 @@ class Turns:
             awaited = coroutine.send(None)
         except StopIteration as finished:
             self._results.pop(coroutine).resolve(finished.value)
-        except (Exception, SystemExit, KeyboardInterrupt) as error:  # the application's own, never the Host's
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever the application throws is the application's
             self._results.pop(coroutine).reject(error)
         else:
             if not isinstance(awaited, Promise):

@@ -1,0 +1,99 @@
+"""What a step call may be given, checked in one place (STP-2, STP-4, DO-2, SLP-1, WFE-1). Seconds are whole numbers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost.documents import scalars
+from fencepost.machine.state import Kind, RetryPolicy, Rules
+
+NO_POLICY = RetryPolicy(maximum_attempts=1, initial_delay=0, backoff="constant", maximum_delay=0)
+"""Without a policy there is one attempt (DO-2)."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What the first call of a step fixes (STP-5)."""
+
+    policy: RetryPolicy | None = None
+    seconds: int = 0
+    type: str | None = None
+
+
+class Misfit(Exception):
+    """An argument that the Form does not admit; its text says which and why."""
+
+
+def check_text(text: Any, what: str, most: int) -> str:
+    """A string of 1 to `most` Unicode scalars, or Misfit (STP-2, BND-2, EVT-1)."""
+    count = scalars(text) if type(text) is str else None
+    if count is None or not 1 <= count <= most:
+        raise Misfit(f"{what} must be a string of 1 to {most} Unicode scalars")
+    return str(text)
+
+
+def _whole(value: Any, what: str, least: int, most: int) -> int:
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    if type(value) is not int or not least <= value <= most:
+        raise Misfit(f"{what} must be a whole number from {least} to {most}")
+    return value
+
+
+def _exactly(
+    value: Any, what: str, required: frozenset[str], optional: frozenset[str], unknown_keys: str
+) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise Misfit(f"{what} must be an object")
+    unknown = set(value) - required - optional if unknown_keys == "type-error" else set()  # STP-15
+    missing = required - set(value)
+    if unknown or missing:
+        complaint = "unknown " + ", ".join(map(repr, unknown)) if unknown else "missing " + ", ".join(missing)
+        raise Misfit(f"{what}: {complaint}")
+    return value
+
+
+def _do(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
+    if arguments.get("effect") is not True:
+        raise Misfit("effect must be callable")  # DO-1
+    raw = arguments.get("retry")
+    if raw is None:
+        return Configuration(policy=NO_POLICY)
+    optional = frozenset({"initialDelaySeconds", "backoff", "maxDelaySeconds"})
+    policy = _exactly(raw, "retryPolicy", frozenset({"maxAttempts"}), optional, rules.latitude.unknown_keys)
+    backoff = policy.get("backoff", "constant")
+    if backoff not in ("constant", "exponential"):
+        raise Misfit("backoff must be 'constant' or 'exponential'")
+    delay = rules.limits.delay_seconds
+    return Configuration(
+        policy=RetryPolicy(
+            _whole(policy["maxAttempts"], "maxAttempts", 1, rules.limits.maximum_attempts),
+            _whole(policy.get("initialDelaySeconds", 0), "initialDelaySeconds", 0, delay),
+            backoff,
+            _whole(policy.get("maxDelaySeconds", delay), "maxDelaySeconds", 0, delay),
+        )
+    )
+
+
+def _sleep(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
+    return Configuration(seconds=_whole(arguments.get("seconds"), "seconds", 0, rules.limits.sleep_seconds))
+
+
+def _wait(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
+    options = _exactly(arguments, "wait options", frozenset({"type", "timeoutSeconds"}), frozenset(), rules.latitude.unknown_keys)
+    return Configuration(
+        type=check_text(options["type"], "type", rules.limits.type_scalars),
+        seconds=_whole(options["timeoutSeconds"], "timeoutSeconds", 1, rules.limits.wait_seconds),
+    )
+
+
+_CHECKS: dict[Kind, Callable[[Mapping[str, Any], Rules], Configuration]] = {
+    "do": _do,
+    "sleep": _sleep,
+    "wait": _wait,
+}
+
+
+def configuration(kind: Kind, arguments: Mapping[str, Any], rules: Rules) -> Configuration:
+    """The checked arguments of a step call beside its name, or Misfit."""
+    return _CHECKS[kind](arguments, rules)
