@@ -1,0 +1,114 @@
+"""The report as a JSON document, `fencepost.report@1`.
+
+The last key is `complete`, and it is true: a file that was cut short does not parse, and one that was put together
+by hand from parts shows it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..results import CheckResult, Difference
+from ..verdict import ClauseRecord
+from . import facts
+from .model import Report
+
+FORMAT = "fencepost.report@1"
+
+
+def render(report: Report) -> str:
+    """The report as JSON text, with a newline at its end."""
+    return json.dumps(document(report), indent=1, ensure_ascii=True, default=repr) + "\n"
+
+
+def document(report: Report) -> dict[str, Any]:
+    """The report as a JSON document."""
+    return {
+        "format": FORMAT,
+        "kit": {"name": "fencepost", "version": report.kit.version},
+        "catalogue": {"version": report.kit.catalogue_version, "digest": report.kit.catalogue_digest},
+        "host": {
+            "address": report.host.address,
+            "name": report.host.name,
+            "version": report.host.version,
+            "instruments": list(report.host.instruments),
+        },
+        "seed": report.seed,
+        "selection": _selection(report),
+        "seconds": round(report.seconds, 3),
+        "verdict": report.run.verdict,
+        "counts": report.run.counts,
+        "clauses": [clause(record) for record in report.run.clauses],
+        "checks": [
+            check(result) | {"replay": report.replay_line(result.scenario)} for result in report.run.checks
+        ],
+        "unattributed": [result.scenario for result in report.run.unattributed],
+        "expectedFailures": {
+            "entries": [
+                {"clause": entry.clause, "verdict": entry.verdict, "reason": entry.reason}
+                for entry in report.expected
+            ],
+            "problems": list(report.expected_problems),
+        },
+        "exitStatus": report.exit_status,
+        "complete": True,
+    }
+
+
+def _selection(report: Report) -> dict[str, Any] | None:
+    selection = report.selection
+    if not selection:
+        return None
+    return {
+        "clauses": list(selection.clauses),
+        "scenarios": list(selection.scenarios),
+        "heavy": selection.heavy,
+    }
+
+
+def clause(record: ClauseRecord) -> dict[str, Any]:
+    """One clause: what it says, its verdict or standing, and what that rests on."""
+    shown: dict[str, Any] = {
+        "id": record.clause.id,
+        "chapter": record.clause.chapter,
+        "strength": record.clause.strength,
+        "statement": record.clause.statement,
+        "argument": record.clause.argument,
+        "standing": record.standing,
+        "verdict": record.verdict,
+        "why": facts.why(record) or None,
+        "checks": dict(sorted(record.outcomes.items())),
+        "scenarios": [result.scenario for result in record.checks],
+        "failures": [{"scenario": blame.scenario} | difference(blame.difference) for blame in record.blames],
+        "closedBy": list(record.closed_by),
+    }
+    if record.standing == "open":
+        shown["choices"] = {choice: list(scenarios) for choice, scenarios in record.choices.items()}
+    return shown
+
+
+def check(result: CheckResult) -> dict[str, Any]:
+    """One check: its outcome, and everything that was seen to differ."""
+    return {
+        "scenario": result.scenario,
+        "title": result.title,
+        "clauses": list(result.clauses),
+        "outcome": result.outcome,
+        "differences": [difference(each) for each in result.differences],
+        "missing": list(result.missing),
+        "detail": result.detail,
+        "choices": dict(sorted(result.choices.items())),
+        "seconds": round(result.seconds, 3),
+    }
+
+
+def difference(each: Difference) -> dict[str, Any]:
+    """One difference between what was expected and what was seen."""
+    return {
+        "clause": each.clause,
+        "at": each.at,
+        "expected": each.expected,
+        "seen": each.seen,
+        "message": each.message,
+    }

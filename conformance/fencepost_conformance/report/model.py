@@ -1,0 +1,89 @@
+"""The report of one run, before anybody has decided how it looks.
+
+A `Report` is the run's record plus the facts that make it repeatable: which kit, which catalogue, which Host with which
+instruments, which seed, which selection. It does no I/O and knows no layout; every renderer is a function of it, so that
+no two renderings can disagree about a verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from ..expected_failures import ExpectedFailure
+from ..verdict import ClauseRecord, RunRecord, Standing
+
+
+@dataclass(frozen=True)
+class Kit:
+    """What judged: the version of the kit, and the catalogue that it judged by."""
+
+    version: str
+    catalogue_version: str
+    catalogue_digest: str
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """What was judged: the word that named the Host on the command line, and what its handshake said."""
+
+    address: str
+    name: str
+    version: str
+    instruments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The part of the kit that was run; both empty means all of it."""
+
+    clauses: tuple[str, ...] = ()
+    scenarios: tuple[str, ...] = ()
+    heavy: bool = True
+
+    def __bool__(self) -> bool:
+        return bool(self.clauses or self.scenarios or not self.heavy)
+
+    def __str__(self) -> str:
+        return ", ".join(
+            (*self.clauses, *self.scenarios, *(() if self.heavy else ("without heavy scenarios",)))
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """One finished run."""
+
+    kit: Kit
+    host: HostFacts
+    seed: int
+    selection: Selection
+    run: RunRecord
+    exit_status: int
+    seconds: float = 0.0
+    expected: Sequence[ExpectedFailure] = ()
+    expected_problems: Sequence[str] = ()
+    reproducers: Mapping[str, str] = field(default_factory=dict)  # scenario -> file
+
+    @property
+    def verdict_line(self) -> str:
+        """The verdict; of a selection it says that it is one of the selection."""
+        return f"{self.run.verdict} (selection: {self.selection})" if self.selection else self.run.verdict
+
+    def standing(self, standing: Standing) -> tuple[ClauseRecord, ...]:
+        """The clauses with this standing."""
+        return tuple(record for record in self.run.clauses if record.standing == standing)
+
+    def chapters(self) -> tuple[tuple[str, tuple[ClauseRecord, ...]], ...]:
+        """The clauses by chapter, in the order of the catalogue."""
+        grouped = groupby(self.run.clauses, key=lambda record: record.clause.chapter)
+        return tuple((chapter, tuple(records)) for chapter, records in grouped)
+
+    def replay_line(self, scenario: str) -> str:
+        """The command that shows a failure again."""
+        return f"fencepost replay {self.reproducers.get(scenario, scenario)} {self.host.address}"
+
+    def expectation(self, clause: str) -> ExpectedFailure | None:
+        """The expected failure that speaks of a clause."""
+        return next((entry for entry in self.expected if entry.clause == clause), None)
