@@ -1,22 +1,24 @@
 """Known failures: a file that changes the exit status of a run, and never its verdict.
 
-A Host that is on its way writes down which clauses it fails or cannot measure, and why, so that its own continuous
-integration goes red for what is new. The file is TOML or JSON, a list of entries under `expected`:
+A Host that is on its way writes down which clauses it fails or cannot measure, and why, so that its own
+continuous integration goes red for what is new. The file is TOML or JSON, a list of entries under
+`expected`:
 
     [[expected]]
     clause = "WFE-5"
     verdict = "failed"            # or "unmeasured"
     reason = "the timer beats the event at one instant; fix planned"
 
-An entry that no longer holds is *stale*, and one whose clause is unknown or has no verdict is *unknown*: both are errors,
-because a list that nobody prunes ends up hiding what it was meant to show. An errored clause cannot be expected: the fault
-is the kit's or the adapter's, and says nothing of the Host. Entries outside of a selection are left alone.
+An entry that no longer holds is *stale*, and one whose clause is unknown or has no verdict is *unknown*:
+both are errors, because a list that nobody prunes ends up hiding what it was meant to show. An errored
+clause cannot be expected: the fault is the kit's or the adapter's, and says nothing of the Host. Entries
+outside of a selection are left alone.
 
 | with the entries applied | exit status |
 |---|---|
 | an entry is stale or unknown | 1 |
 | a clause failed that no entry covers | 1 |
-| a clause is errored, or unmeasured with no entry; or a failed check is unattributed; or nothing was judged | 3 |
+| a clause is errored, or unmeasured with no entry; a failed check is unattributed; nothing is judged | 3 |
 | anything else | 0 |
 """
 
@@ -90,8 +92,9 @@ def problems(catalogue: Catalogue, run: RunRecord, expected: Sequence[ExpectedFa
         elif standing(clause) != "judged":
             found.append(f"{entry.clause} is {standing(clause)} and has no verdict: remove the entry")
         elif entry.clause in verdicts and verdicts[entry.clause] != entry.verdict:
+            seen = _was(verdicts[entry.clause])
             found.append(
-                f"{entry.clause} is expected to be {entry.verdict}, but it {_was(verdicts[entry.clause])}: remove or change the entry"
+                f"{entry.clause} is expected to be {entry.verdict}, but it {seen}: remove or change the entry"
             )
     return tuple(found)
 

@@ -1,8 +1,9 @@
 """Reproducer files: a scenario that failed, together with what was seen when it did.
 
-A seed alone does not survive the next version of the kit, so a failure is kept as the whole scenario. A reproducer *is* a
-scenario document, with one more key, `observed`, that replaying leaves aside: the Host, the seed, the kit and the
-catalogue by version and digest, the digest of the scenario itself, and every difference with its expected and seen values.
+A seed alone does not survive the next version of the kit, so a failure is kept as the whole scenario. A
+reproducer *is* a scenario document, with one more key, `observed`, that replaying leaves aside: the Host,
+the seed, the kit and the catalogue by version and digest, the digest of the scenario itself, and every
+difference with its expected and seen values.
 """
 
 from __future__ import annotations

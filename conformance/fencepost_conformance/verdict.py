@@ -1,7 +1,7 @@
 """From what the checks saw to what may be said of a Host: a pure function of results and catalogue.
 
-**A clause.** Its strength decides whether it can have a verdict at all; a clause that cannot has a *standing* instead,
-and only what was seen of it is recorded.
+**A clause.** Its strength decides whether it can have a verdict at all; a clause that cannot has a
+*standing* instead, and only what was seen of it is recorded.
 
 | the clause is | standing | has a verdict |
 |---|---|---|
@@ -15,21 +15,22 @@ The verdict of a judged clause is the first row that holds.
 
 | what its checks saw | verdict | why not otherwise |
 |---|---|---|
-| a failed check blames it | failed | one broken rule is not mended by ten kept ones, nor hidden by a check that broke down |
-| a check of it errored | errored | what broke down may have been about to fail: silence is no pass, and no failure of the Host |
-| a check of it passed | passed | a check that lacked an instrument takes nothing back; it is counted and shown |
-| anything else | unmeasured | an absent check, a missing instrument, or a check that stopped at another clause, proves nothing |
+| a failed check blames it | failed | a broken rule is not mended by kept ones, nor by a check that broke |
+| a check of it errored | errored | it may have been about to fail, or not: it is neither |
+| a check of it passed | passed | a check that lacked an instrument takes nothing back; it is shown |
+| anything else | unmeasured | no check, no instrument, or an end at another clause: nothing is proven |
 
-A failed check blames the clauses that its differences name, and gives its other clauses nothing. One that names no
-difference blames the first of its clauses. A failed check that blames no judged clause is *unattributed*: it can fail
-nobody, and nobody is qualified while it stands, except where it blames promises of the reference, which bind no other Host.
+A failed check blames the clauses that its differences name, and gives its other clauses nothing. One that
+names no difference blames the first of its clauses. A failed check that blames no judged clause is
+*unattributed*: it can fail nobody, and nobody is qualified while it stands, except where it blames promises
+of the reference, which bind no other Host.
 
 **A run** covers the clauses of its selection, and every clause outside of it that was seen to fail.
 
 | among the judged clauses of the run | verdict of the run | exit status |
 |---|---|---|
 | one failed | not-qualified | 1 |
-| none failed; one is unmeasured or errored, or a failed check is unattributed, or there is no judged clause | incomplete | 3 |
+| one is unmeasured or errored, or a failed check is unattributed, or none is judged | incomplete | 3 |
 | all passed | qualified | 0 |
 
 No check at all is no run: `NothingChecked`.
@@ -128,7 +129,7 @@ def standing(clause: Clause) -> Standing:
 def judge(
     catalogue: Catalogue, checks: Sequence[CheckResult], selection: Collection[str] | None = None
 ) -> RunRecord:
-    """The verdict of a run over the clauses of `selection` (None: all); raises `NothingChecked`, or `KeyError` for an unknown clause."""
+    """The verdict over the clauses of `selection` (None: all); raises `NothingChecked`, `KeyError`."""
     if not checks:
         raise NothingChecked("no check ran: choose clauses that a scenario measures")
     by_clause: dict[str, list[CheckResult]] = defaultdict(list)

@@ -1,8 +1,8 @@
-"""The report for a reader: failures first, each with the least that is needed to act; then what is missing; then the table.
+"""The report for a reader: failures first, with the least needed to act; what is missing; a table.
 
-The last line is the verdict alone, so that a script may read it with `tail -n 1`. All text goes through `rich`, which
-leaves the colours out where the output is not a terminal; nothing is conveyed by colour only. Long lines are
-wrapped by the terminal, never by us, so that a replay line can be copied.
+The last line is the verdict alone, so that a script may read it with `tail -n 1`. All text goes through
+`rich`, which leaves the colours out where the output is not a terminal; nothing is conveyed by colour only.
+Long lines are wrapped by the terminal, never by us, so that a replay line can be copied.
 """
 
 from __future__ import annotations

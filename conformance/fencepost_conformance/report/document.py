@@ -1,7 +1,7 @@
 """The report as a JSON document, `fencepost.report@1`.
 
-The last key is `complete`, and it is true: a file that was cut short does not parse, and one that was put together
-by hand from parts shows it.
+The last key is `complete`, and it is true: a file that was cut short does not parse, and one that was put
+together by hand from parts shows it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sentences that more than one renderer needs: why a clause has the verdict or the standing that it has."""
+"""Sentences that more than one renderer needs: why a clause has its verdict or standing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..verdict import ClauseRecord
 
 
 def value(data: Any, limit: int | None = None) -> str:
-    """A value on one line, in ASCII so that no look-alike or control character is hidden; cut after `limit` characters."""
+    """A value on one line of ASCII, which hides no look-alike; cut after `limit` characters."""
     text = json.dumps(data, ensure_ascii=True, sort_keys=True, default=repr)
     if limit is not None and len(text) > limit:
         return f"{text[:limit]}... ({len(text)} characters)"
@@ -17,7 +17,7 @@ def value(data: Any, limit: int | None = None) -> str:
 
 
 def plain(text: str) -> str:
-    """Text of a Host or a file with control characters and lone surrogates escaped, so that it can be printed anywhere."""
+    """Text of a Host or a file with control characters and lone surrogates escaped."""
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
         for character in text

@@ -3,7 +3,7 @@
 | verdict | test case |
 |---|---|
 | passed | without a child |
-| failed | `failure` with the first difference as its message, and all of them with their replay lines as its text |
+| failed | `failure`: the first difference as its message, all with their replay lines as its text |
 | errored | `error` |
 | unmeasured | `skipped`, with the instruments that would close it |
 | no verdict | `skipped`, with the standing and the choices that the Host was seen to take |

@@ -1,8 +1,8 @@
 """The report of one run, before anybody has decided how it looks.
 
-A `Report` is the run's record plus the facts that make it repeatable: which kit, which catalogue, which Host with which
-instruments, which seed, which selection. It does no I/O and knows no layout; every renderer is a function of it, so that
-no two renderings can disagree about a verdict.
+A `Report` is the run's record plus the facts that make it repeatable: which kit, which catalogue, which
+Host with which instruments, which seed, which selection. It does no I/O and knows no layout; every renderer
+is a function of it, so that no two renderings can disagree about a verdict.
 """
 
 from __future__ import annotations
