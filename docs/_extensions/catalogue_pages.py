@@ -94,7 +94,7 @@ def clause_lines(clause: Clause) -> Iterator[str]:
         "",
     )
     if clause.argument:
-        yield from (f"**Because** {clause.argument}", "")
+        yield from (f"**Argument:** {clause.argument}", "")
     for choice in clause.choices:
         taken = " *(what the reference does)*" if choice.name == clause.reference else ""
         yield f"- **{choice.name}**: {choice.meaning}{taken}"
