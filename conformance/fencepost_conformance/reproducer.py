@@ -38,7 +38,7 @@ def reproducer(
         "scenarioDigest": digest(document),
         "host": {"name": host.name, "version": host.version, "instruments": list(host.instruments)},
         "kit": kit.version,
-        "catalogue": {"version": kit.catalogue_version, "digest": kit.catalogue_digest},
+        "spec": {"version": kit.catalogue_version, "digest": kit.catalogue_digest},
         "seed": seed,
         "outcome": result.outcome,
         "differences": check_document(result)["differences"],

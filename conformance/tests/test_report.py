@@ -31,6 +31,7 @@ def report(*checks: CheckResult, **changes: Any) -> Report:
         selection=Selection(),
         run=run,
         exit_status=1,
+        started_at="2030-01-02T03:04:05Z",
         seconds=1.5,
     )
     return replace(made, **changes)
@@ -80,7 +81,8 @@ def test_the_json_report_holds_the_verdicts_the_differences_and_what_would_close
     assert read["counts"] == {"failed": 1, "errored": 0, "unmeasured": 1, "passed": 1}
     assert clauses["A-1"]["failures"][0]["seen"] == {"status": HOSTILE}
     assert clauses["B-1"]["closedBy"] == ["kill"]
-    assert clauses["A-3"]["choices"] == {"late": ["A/two"]}
+    assert clauses["A-2"]["checks"][1] == {"scenario": "A/two", "verdict": "passed", "detail": ""}
+    assert read["latitudes"] == {"A-3": ["late"]}
     assert clauses["A-3"]["verdict"] is None
     assert read["unattributed"] == ["A/open"]
 

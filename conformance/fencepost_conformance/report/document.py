@@ -27,7 +27,7 @@ def document(report: Report) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "kit": {"name": "fencepost", "version": report.kit.version},
-        "catalogue": {"version": report.kit.catalogue_version, "digest": report.kit.catalogue_digest},
+        "spec": {"version": report.kit.catalogue_version, "digest": report.kit.catalogue_digest},
         "host": {
             "address": report.host.address,
             "name": report.host.name,
@@ -36,10 +36,14 @@ def document(report: Report) -> dict[str, Any]:
         },
         "seed": report.seed,
         "selection": _selection(report),
+        "startedAt": report.started_at,
         "seconds": round(report.seconds, 3),
         "verdict": report.run.verdict,
         "counts": report.run.counts,
         "clauses": [clause(record) for record in report.run.clauses],
+        "latitudes": {
+            record.clause.id: list(record.choices) for record in report.standing("open") if record.choices
+        },
         "checks": [
             check(result) | {"replay": report.replay_line(result.scenario)} for result in report.run.checks
         ],
@@ -69,7 +73,7 @@ def _selection(report: Report) -> dict[str, Any] | None:
 
 def clause(record: ClauseRecord) -> dict[str, Any]:
     """One clause: what it says, its verdict or standing, and what that rests on."""
-    shown: dict[str, Any] = {
+    return {
         "id": record.clause.id,
         "chapter": record.clause.chapter,
         "strength": record.clause.strength,
@@ -78,14 +82,13 @@ def clause(record: ClauseRecord) -> dict[str, Any]:
         "standing": record.standing,
         "verdict": record.verdict,
         "why": facts.why(record) or None,
-        "checks": dict(sorted(record.outcomes.items())),
-        "scenarios": [result.scenario for result in record.checks],
+        "checks": [
+            {"scenario": result.scenario, "verdict": result.outcome, "detail": result.detail}
+            for result in record.checks
+        ],
         "failures": [{"scenario": blame.scenario} | difference(blame.difference) for blame in record.blames],
         "closedBy": list(record.closed_by),
     }
-    if record.standing == "open":
-        shown["choices"] = {choice: list(scenarios) for choice, scenarios in record.choices.items()}
-    return shown
 
 
 def check(result: CheckResult) -> dict[str, Any]:

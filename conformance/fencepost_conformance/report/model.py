@@ -61,6 +61,7 @@ class Report:
     selection: Selection
     run: RunRecord
     exit_status: int
+    started_at: str  # RFC 3339, UTC
     seconds: float = 0.0
     expected: Sequence[ExpectedFailure] = ()
     expected_problems: Sequence[str] = ()

@@ -1,0 +1,285 @@
+"""The command line, with tiny scenarios and Hosts that answer as they are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner, Result
+from fencepost_conformance import scenario as scenarios
+from fencepost_conformance.cli import application, connecting
+from fencepost_conformance.report.model import HostFacts
+from fencepost_conformance.results import CheckResult, Difference, Outcome
+from fencepost_conformance.scenario import Scenario
+from fencepost_spec import catalogue, schemas
+
+CLAUSES = {"WFE/tie": ("WFE-5",), "WFE/order": ("WFE-8", "WFE-2"), "STA/awake": ("STA-1",)}
+
+
+def tiny(name: str, *clauses: str, **more: Any) -> Scenario:
+    document = {
+        "format": scenarios.FORMAT,
+        "title": f"What {name} tries",
+        "clauses": list(clauses),
+        "programs": {"main": [{"return": {}}]},
+        "schedule": [{"create": "i", "program": "main"}],
+        **more,
+    }
+    return Scenario(name, document)
+
+
+class Told:
+    """A Host whose checks end as the test says; everything else passes."""
+
+    def __init__(self) -> None:
+        self.outcomes: dict[str, Outcome] = {}
+        self.seen: list[str] = []
+        self.is_ours = True
+        self.facts = HostFacts("mine", "Told", "1", ("clock",))
+
+    def run(self, scenarios: Iterable[Scenario], progress: connecting.Progress) -> list[CheckResult]:
+        results = [self.check(each) for each in scenarios]
+        for result in results:
+            progress(result)
+        return results
+
+    def check(self, scenario: Scenario) -> CheckResult:
+        outcome = self.outcomes.get(scenario.id, "passed")
+        self.seen.append(scenario.id)
+        difference = Difference(
+            scenario.clauses[0], "schedule[0]", {"status": "complete"}, None, "not complete"
+        )
+        return CheckResult(
+            scenario.id,
+            scenario.title,
+            scenario.clauses,
+            outcome,
+            differences=(difference,) if outcome == "failed" else (),
+            missing=("kill",) if outcome == "unmeasured" else (),
+            detail="the adapter broke" if outcome == "errored" else "",
+            choices={"STA-1": "queued"} if scenario.id.startswith("STA") else {},
+        )
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Told:
+    told = Told()
+
+    @contextmanager
+    def connect(address: str) -> Iterator[Told]:
+        yield told
+
+    shipped = tuple(tiny(name, *clauses) for name, clauses in CLAUSES.items())
+    monkeypatch.setattr(connecting, "connect", connect)
+    monkeypatch.setattr(scenarios, "shipped", lambda: shipped)
+    return told
+
+
+def fencepost(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(application, [str(each) for each in arguments], prog_name="fencepost")
+
+
+def test_check_prints_the_seed_and_the_verdict_alone_at_the_end(host: Told) -> None:
+    result = fencepost("check", "--clause", "WFE-5", "--seed", "11")
+    lines = result.stdout.rstrip("\n").split("\n")
+    assert result.exit_code == 0
+    assert lines[-1] == "qualified (selection: WFE-5)"
+    assert any(line.split() == ["seed", "11"] for line in lines)
+    assert host.seen == ["WFE/tie"]
+    assert "\x1b" not in result.stdout
+
+
+def test_a_whole_run_leaves_what_has_no_check_unmeasured(host: Told) -> None:
+    result = fencepost("check")
+    assert result.exit_code == 3
+    assert result.stdout.rstrip("\n").split("\n")[-1] == "incomplete"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"), [("passed", 0), ("failed", 1), ("unmeasured", 3), ("errored", 3)]
+)
+def test_the_exit_status_is_the_verdict(host: Told, outcome: Outcome, status: int) -> None:
+    host.outcomes["WFE/tie"] = outcome
+    assert fencepost("check", "mine", "--clause", "WFE-5").exit_code == status
+
+
+def test_only_judges_what_its_scenarios_measure(host: Told) -> None:
+    result = fencepost("check", "--only", "WFE/order")
+    assert result.exit_code == 0
+    assert host.seen == ["WFE/order"]
+
+
+def test_the_order_of_a_run_is_drawn_from_its_seed_and_the_report_does_not_show_it(
+    host: Told, tmp_path: Path
+) -> None:
+    orders = set()
+    for seed in range(12):
+        host.seen.clear()
+        fencepost("check", "--seed", str(seed), "--json", tmp_path / "report.json")
+        orders.add(tuple(host.seen))
+        read = json.loads((tmp_path / "report.json").read_text())
+        assert [check["scenario"] for check in read["checks"]] == sorted(CLAUSES)
+    assert len(orders) > 1
+
+
+def test_reports_and_reproducers_are_written_and_agree(host: Told, tmp_path: Path) -> None:
+    host.outcomes["WFE/tie"] = "failed"
+    result = fencepost(
+        "check",
+        "mine",
+        "--clause",
+        "WFE-[58]",
+        "--json",
+        tmp_path / "r.json",
+        "--junit",
+        tmp_path / "r.xml",
+        "--keep",
+        tmp_path / "kept" / "here",
+    )
+    assert result.exit_code == 1
+    read = json.loads((tmp_path / "r.json").read_text())
+    assert schemas.problems("report", read) == []
+    kept = tmp_path / "kept" / "here" / "WFE-tie.json"
+    assert f"fencepost replay {kept} mine" in result.stdout
+    replays = {check["scenario"]: check["replay"] for check in read["checks"]}
+    assert replays["WFE/tie"] == f"fencepost replay {kept} mine"
+    root = ET.parse(tmp_path / "r.xml").getroot()
+    assert {case.get("name") for case in root.iter("testcase")} == {"WFE-5", "WFE-8"}
+    document = json.loads(kept.read_text())
+    assert scenarios.from_document(document, "kept").clauses == CLAUSES["WFE/tie"]
+    assert document["observed"]["differences"][0]["seen"] is None
+    assert document["observed"]["host"]["name"] == "Told"
+
+
+def test_replay_names_the_difference_and_says_whether_it_is_the_recorded_one(
+    host: Told, tmp_path: Path
+) -> None:
+    host.outcomes["WFE/tie"] = host.outcomes["WFE-tie"] = "failed"
+    fencepost("check", "mine", "--clause", "WFE-5", "--keep", tmp_path)
+    result = fencepost("replay", tmp_path / "WFE-tie.json", "mine")
+    assert result.exit_code == 1
+    assert 'expected {"status": "complete"}' in result.stdout
+    assert "the same as was recorded" in result.stdout
+    assert result.stdout.rstrip("\n").split("\n")[-1] == "failed"
+    host.outcomes.clear()
+    result = fencepost("replay", tmp_path / "WFE-tie.json", "mine")
+    assert result.exit_code == 0
+    assert "another outcome than was recorded (failed)" in result.stdout
+
+
+def test_a_scenario_of_the_reference_is_run_on_our_hosts_only(host: Told, tmp_path: Path) -> None:
+    path = tmp_path / "exact.json"
+    path.write_text(json.dumps(tiny("exact", "WFE-5", **{"for": "reference"}).document))
+    assert fencepost("replay", path, "mine").exit_code == 0
+    host.is_ours = False
+    result = fencepost("replay", path, "mine")
+    assert result.exit_code == 2
+    assert "rests on choices of the reference" in result.stderr
+
+
+KNOWN = '[[expected]]\nclause = "{}"\nverdict = "{}"\nreason = "being mended"\n'
+
+
+@pytest.mark.parametrize(
+    ("clause", "verdict", "status"),
+    [("WFE-5", "failed", 0), ("WFE-5", "unmeasured", 1), ("WFE-555", "failed", 1), ("STA-1", "failed", 1)],
+)
+def test_expected_failures_change_the_exit_status_and_not_the_verdict(
+    host: Told, tmp_path: Path, clause: str, verdict: str, status: int
+) -> None:
+    host.outcomes["WFE/tie"] = "failed"
+    known = tmp_path / "known.toml"
+    known.write_text(KNOWN.format(clause, verdict))
+    result = fencepost("check", "--clause", "WFE-5", "--expected-failures", known)
+    assert result.exit_code == status
+    assert result.stdout.rstrip("\n").split("\n")[-1] == "not-qualified (selection: WFE-5)"
+
+
+BAD = {
+    "unknown clause": (["check", "--clause", "WFE-55"], "no such clause; did you mean"),
+    "unknown scenario glob": (["check", "--only", "nothing/*"], "no such scenario"),
+    "no check left": (["check", "--clause", "WFE-9"], "leaves no check"),
+    "unwritable json": (["check", "--json", "{tmp}/no/such/report.json"], "No such file or directory"),
+    "directory as junit": (["check", "--junit", "{tmp}"], "Is a directory"),
+    "keep is a file": (["check", "--keep", "{tmp}/not-json.json"], "File exists"),
+    "missing expected": (["check", "--expected-failures", "{tmp}/none.toml"], "No such file"),
+    "bad expected": (["check", "--expected-failures", "{tmp}/not-json.json"], "neither TOML nor JSON"),
+    "bad seed": (["check", "--seed", "x"], "not a valid integer"),
+    "missing file": (["replay", "{tmp}/none.json"], "no such file"),
+    "near id": (["replay", "WFE/tied"], "did you mean WFE/tie"),
+    "a directory": (["replay", "{tmp}"], "no such file"),
+    "not json": (["replay", "{tmp}/not-json.json"], "not JSON"),
+    "not utf-8": (["replay", "{tmp}/latin.json"], "utf-8"),
+    "no scenario": (["replay", "{tmp}/empty.json"], "empty"),
+    "unknown word": (["explain", "wait_timeot"], "did you mean wait_timeout"),
+    "unknown command": (["chek"], "No such command"),
+    "missing source": (["list", "clauses", "--source", "{tmp}/none"], "No such file"),
+    "binary source": (["list", "clauses", "--source", "{tmp}/latin.json"], "UTF-8"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_every_bad_input_is_one_line_that_says_what_to_do(host: Told, tmp_path: Path, name: str) -> None:
+    (tmp_path / "not-json.json").write_text("{")
+    (tmp_path / "empty.json").write_text("{}")
+    (tmp_path / "latin.json").write_bytes(b'{"title": "\xe9"}')
+    arguments, words = BAD[name]
+    result = fencepost(*(each.format(tmp=tmp_path) for each in arguments))
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("fencepost: ")
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+    assert host.seen == []
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["check"], ["replay"], ["ask"], ["explain"], ["list"], ["list", "clauses"]]
+)
+def test_help_teaches(command: list[str]) -> None:
+    result = fencepost(*command, "--help")
+    assert result.exit_code == 0
+    assert "Traceback" not in result.output
+    assert "fencepost " in result.output
+
+
+def test_the_version_is_one_line() -> None:
+    result = fencepost("--version")
+    assert result.exit_code == 0
+    assert result.output.startswith("fencepost ")
+
+
+def test_explain_shows_the_clause_its_checks_its_parts_and_its_choices(host: Told) -> None:
+    text = fencepost("explain", "wfe-5").stdout
+    assert "WFE-5: required" in text
+    assert "check WFE/tie: What WFE/tie tries" in text
+    assert "WFE-5a (derived)" in text
+    assert "choice" in fencepost("explain", "STA-1").stdout
+
+
+def test_every_clause_chapter_limit_and_quoted_word_can_be_explained(host: Told) -> None:
+    known = catalogue.load()
+    for word in (*known.clauses, *known.chapters, "wait_timeout", "sleeping", "inbox_events", "kill"):
+        assert fencepost("explain", word).exit_code == 0, word
+
+
+@pytest.mark.parametrize("what", ["clauses", "instruments", "scenarios", "hosts"])
+def test_lists_are_tables_or_json(host: Told, what: str) -> None:
+    rows = json.loads(fencepost("list", what, "--json").stdout)
+    table = fencepost("list", what).stdout
+    assert rows
+    for row in rows:
+        assert next(iter(row.values())) in table
+
+
+def test_list_clauses_compares_a_copy_of_the_source(host: Told, tmp_path: Path) -> None:
+    path = tmp_path / "other.md"
+    path.write_text("# A title\n\nAnother document.\n")
+    result = fencepost("list", "clauses", "--source", path)
+    assert result.exit_code == 1
+    assert "another document" in result.stdout
