@@ -1,12 +1,13 @@
 """What the author of a workflow class sees, and the little concurrency that works under every driver.
 
-A workflow class has ``__init__(self, env)`` and ``async def run(self, event, step)``. The three step calls begin when they
-are *called*; what they return may be awaited once, often or never, as with a JavaScript Promise. Under the in-process driver an
-awaitable is a `Promise` of that driver; inside an effect that runs on asyncio it is an asyncio future. `start`, `deferred`,
-`next_turn` and `tick` hide the difference.
+A workflow class has ``__init__(self, env)`` and ``async def run(self, event, step)``. The three step calls
+begin when they are *called*; what they return may be awaited once, often or never, as with a JavaScript
+Promise. Under the in-process driver an awaitable is a `Promise` of that driver; inside an effect that runs on
+asyncio it is an asyncio future. `start`, `deferred`, `next_turn` and `tick` hide the difference.
 
-Dropping a suspended coroutine runs its ``finally`` blocks, so only code without ``finally``, ``with`` and broad ``except``
-around an ``await`` may run in process. Everything else runs in a child process, where a stop is a kill.
+Dropping a suspended coroutine runs its ``finally`` blocks, so only code without ``finally``, ``with`` and
+broad ``except`` around an ``await`` may run in process. Everything else runs in a child process, where a stop
+is a kill.
 """
 
 import asyncio
@@ -77,13 +78,17 @@ def deferred() -> tuple[Awaitable[Any], Callable[[Any], None], Callable[[BaseExc
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 
-    def resolve(value: Any) -> None:
-        loop.call_soon_threadsafe(lambda: future.done() or future.set_result(value))
+    def settle(how: Callable[[Any], None]) -> Callable[[Any], None]:
+        def once(value: Any) -> None:
+            if not future.done():
+                how(value)
 
-    def reject(error: BaseException) -> None:
-        loop.call_soon_threadsafe(lambda: future.done() or future.set_exception(error))
+        def soon(value: Any) -> None:
+            loop.call_soon_threadsafe(once, value)
 
-    return future, resolve, reject
+        return soon
+
+    return future, settle(future.set_result), settle(future.set_exception)
 
 
 def next_turn() -> Awaitable[None]:

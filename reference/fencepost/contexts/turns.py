@@ -1,9 +1,11 @@
 """A deterministic driver for coroutines in turns, as an event loop without input and output.
 
-A *turn* runs every coroutine that is ready, until none is. What asked for a later turn (`next_turn`) or for the next time
-that the Host is let run (`tick`) waits for it. Nothing is ever closed: a coroutine that nobody resumes is dropped.
+A *turn* runs every coroutine that is ready, until none is. What asked for a later turn (`next_turn`) or for
+the next time that the Host is let run (`tick`) waits for it. Nothing is ever closed: a coroutine that nobody
+resumes is dropped.
 """
 
+import inspect
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any
@@ -14,6 +16,10 @@ _current: "Turns | None" = None
 def current() -> "Turns | None":
     """The driver whose turn is running, or None outside of every turn."""
     return _current
+
+
+class Abandoned(BaseException):
+    """Ends a coroutine for good: whoever awaits it is never resumed."""
 
 
 class Promise:
@@ -64,6 +70,7 @@ class Turns:
         self._results: dict[Coroutine[Any, Any, Any], Promise] = {}
         self._later: list[Promise] = []
         self._ticks: list[Promise] = []
+        self._halted = False
 
     def start(self, coroutine: Coroutine[Any, Any, Any]) -> Promise:
         """Schedule a coroutine for the present turn (or the next, outside of one)."""
@@ -108,16 +115,30 @@ class Turns:
             promise.resolve(None)
         outer, _current = _current, self
         try:
-            while self._ready:
+            self._halted = False
+            while self._ready and not self._halted:
                 self._resume(self._ready.popleft())
         finally:
             _current = outer
+
+    def discard(self) -> None:
+        """Forget every coroutine for good; nothing of a suspended one runs, and one that never began says nothing."""
+        for coroutine in self._results:
+            if inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
+                coroutine.close()
+        self._ready.clear()
+
+    def halt(self) -> None:
+        """End the present turn with the coroutine that runs now; the others wait for the next turn."""
+        self._halted = True
 
     def _resume(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         try:
             awaited = coroutine.send(None)
         except StopIteration as finished:
             self._results.pop(coroutine).resolve(finished.value)
+        except Abandoned:
+            self._results.pop(coroutine)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # whatever the application throws is the application's

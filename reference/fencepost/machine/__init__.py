@@ -1,7 +1,8 @@
-"""The machine: immutable state, actions as data, `apply` and `enabled`. No input, output, clock or randomness.
+"""The machine: immutable state, actions as data, `apply` and `enabled`. No input, output, clock or
+randomness.
 
-It is the only code that knows a rule of the Form. The running Host, look-ups, the judge and the comparison with the model
-all call it.
+It is the only code that knows a rule of the Form. The running Host, look-ups, the judge and the comparison
+with the model all call it.
 """
 
 from fencepost.machine.latitude import REFERENCE, Latitude

@@ -1,8 +1,8 @@
 """Everything that can happen to one instance, as data. `now` is an instant in integer milliseconds.
 
-Callers: `Create`, `Get`, `ReadStatus`, `SendEvent`, `Terminate`. Owners: `BeginStep`, `Park`, `CommitAttempt`, `Settle`, `Renew`.
-The Host: `Claim`, `Wake`, `EndLifetime`, `Expire`, `StopAck`, `Crash`, `Close`, `Purge`.
-A document that is none arrives as an `Unfit`, so that the machine names the error.
+Callers: `Create`, `Get`, `ReadStatus`, `SendEvent`, `Terminate`. Owners: `BeginStep`, `Park`,
+`CommitAttempt`, `Settle`, `Renew`. The Host: `Claim`, `Wake`, `EndLifetime`, `Expire`, `StopAck`, `Crash`,
+`Close`, `Purge`. A document that is none arrives as an `Unfit`, so that the machine names the error.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,8 @@ class ReadStatus(Action):
 
 @dataclass(frozen=True)
 class SendEvent(Action):
-    """`sendEvent` of the caller's binding (EVT-1); `size` is the stored event's canonical size in bytes (EVT-3)."""
+    """`sendEvent` of the caller's binding (EVT-1); `size` is the stored event's canonical size in bytes
+    (EVT-3)."""
 
     type: Any
     payload: Document = None
@@ -62,7 +63,8 @@ class Terminate(Action):
 
 @dataclass(frozen=True)
 class Claim(Action):
-    """The Host starts a context under a fresh token, on a Version picked from the weights of this instant (CTX-2)."""
+    """The Host starts a context under a fresh token, on a Version picked from the weights of this instant
+    (CTX-2)."""
 
     token: int
     version: str
@@ -85,7 +87,8 @@ class Renew(OwnerAction):
 class BeginStep(OwnerAction):
     """A step call, at the instant of the call; `arguments` are the raw ones beside the name (STP-2).
 
-    do: ``{"effect": is it callable, "retry": policy or absent}``; sleep: ``{"seconds"}``; wait: ``{"type", "timeoutSeconds"}``.
+    do: ``{"effect": is it callable, "retry": policy or absent}``; sleep: ``{"seconds"}``; wait: ``{"type",
+    "timeoutSeconds"}``.
     """
 
     kind: Kind
@@ -95,7 +98,8 @@ class BeginStep(OwnerAction):
 
 @dataclass(frozen=True)
 class Park(OwnerAction):
-    """The turn in which a sleep or wait was begun has drained: settle it now, or give the instance up until it wakes."""
+    """The turn in which a sleep or wait was begun has drained: settle it now, or give the instance up until
+    it wakes."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,8 @@ class CommitAttempt(OwnerAction):
 
 @dataclass(frozen=True)
 class Settle(OwnerAction):
-    """`run` settled: returned a result, or threw; `provenance` names the genuine Host error that was uncaught (ERR-2)."""
+    """`run` settled: returned a result, or threw; `provenance` names the genuine Host error that was uncaught
+    (ERR-2)."""
 
     result: Document = None
     threw: bool = False
@@ -147,4 +152,5 @@ class Close(Action):
 
 @dataclass(frozen=True)
 class Purge(Action):
-    """Forget the instance: its resource was deleted and every context is stopped (DEL-3), or its retention is over (RET-2)."""
+    """Forget the instance: its resource was deleted and every context is stopped (DEL-3), or its retention is
+    over (RET-2)."""

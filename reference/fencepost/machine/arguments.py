@@ -1,4 +1,5 @@
-"""What a step call may be given, checked in one place (STP-2, STP-4, DO-2, SLP-1, WFE-1). Seconds are whole numbers."""
+"""What a step call may be given, checked in one place (STP-2, STP-4, DO-2, SLP-1, WFE-1). Seconds are whole
+numbers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -64,13 +65,23 @@ def _do(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
     backoff = policy.get("backoff", "constant")
     if backoff not in ("constant", "exponential"):
         raise Misfit("backoff must be 'constant' or 'exponential'")
-    delay = rules.limits.delay_seconds
+    limits, most = rules.limits, rules.limits.delay_seconds_maximum
     return Configuration(
         policy=RetryPolicy(
-            _whole(policy["maxAttempts"], "maxAttempts", 1, rules.limits.maximum_attempts),
-            _whole(policy.get("initialDelaySeconds", 0), "initialDelaySeconds", 0, delay),
+            _whole(policy["maxAttempts"], "maxAttempts", 1, limits.attempts_maximum),
+            _whole(
+                policy.get("initialDelaySeconds", limits.delay_seconds_default),
+                "initialDelaySeconds",
+                0,
+                most,
+            ),
             backoff,
-            _whole(policy.get("maxDelaySeconds", delay), "maxDelaySeconds", 0, delay),
+            _whole(
+                policy.get("maxDelaySeconds", limits.default_maximum_delay_seconds),
+                "maxDelaySeconds",
+                0,
+                most,
+            ),
         )
     )
 
@@ -80,10 +91,21 @@ def _sleep(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
 
 
 def _wait(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
-    options = _exactly(arguments, "wait options", frozenset({"type", "timeoutSeconds"}), frozenset(), rules.latitude.unknown_keys)
+    options = _exactly(
+        arguments,
+        "wait options",
+        frozenset({"type", "timeoutSeconds"}),
+        frozenset(),
+        rules.latitude.unknown_keys,
+    )
     return Configuration(
         type=check_text(options["type"], "type", rules.limits.type_scalars),
-        seconds=_whole(options["timeoutSeconds"], "timeoutSeconds", 1, rules.limits.wait_seconds),
+        seconds=_whole(
+            options["timeoutSeconds"],
+            "timeoutSeconds",
+            rules.limits.wait_seconds_minimum,
+            rules.limits.wait_seconds_maximum,
+        ),
     )
 
 

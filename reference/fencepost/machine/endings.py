@@ -1,4 +1,5 @@
-"""How an instance ends: a terminal outcome is decided first and published once every context is proven stopped."""
+"""How an instance ends: a terminal outcome is decided first and published once every context is proven
+stopped."""
 
 from fencepost.machine.records import evolve
 from fencepost.machine.state import MILLISECONDS, Context, Failed, Instance, Reason, Step, Succeeded, Terminal
@@ -66,7 +67,8 @@ def fail_attempt(step: Step, now: int) -> Step:
 
 
 def lose_owner(instance: Instance, now: int) -> Instance:
-    """Fence the owner; its uncommitted attempt leaves no outcome behind (DO-12), unless lost attempts count (DO-11)."""
+    """Fence the owner; its uncommitted attempt leaves no outcome behind (DO-12), unless lost attempts count
+    (DO-11)."""
     context = instance.context(instance.owner)
     fenced = evolve(instance, owner=0)
     if context is None or context.open is None or instance.rules.latitude.lost_attempt == "not-counted":

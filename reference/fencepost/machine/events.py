@@ -92,7 +92,8 @@ def _while_ending(instance: Instance) -> Transition:
 
 
 def _waiting_step(instance: Instance, action: SendEvent) -> Step | None:
-    """The registered wait that takes this event, from its registration to its deadline's own instant (WFE-5, EVT-11)."""
+    """The registered wait that takes this event, from its registration to its deadline's own instant (WFE-5,
+    EVT-11)."""
     step = instance.history[instance.current] if instance.current is not None else None
     if step is None or step.kind != "wait" or step.deadline is None or step.type != action.type:
         return None

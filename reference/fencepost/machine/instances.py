@@ -1,4 +1,5 @@
-"""What callers do to an instance, and what the Host does to it: create, look up, end; claim, wake, stop, purge."""
+"""What callers do to an instance, and what the Host does to it: create, look up, end; claim, wake, stop,
+purge."""
 
 from fencepost.machine.actions import (
     Claim,
@@ -16,7 +17,15 @@ from fencepost.machine.actions import (
     Wake,
 )
 from fencepost.machine.arguments import Misfit, check_text
-from fencepost.machine.endings import SUCCESS, decide, end_lifetime, lifetime_over, lose_owner, publish, put_step
+from fencepost.machine.endings import (
+    SUCCESS,
+    decide,
+    end_lifetime,
+    lifetime_over,
+    lose_owner,
+    publish,
+    put_step,
+)
 from fencepost.machine.events import CLOSED, UNKNOWN
 from fencepost.machine.records import evolve
 from fencepost.machine.replies import (
@@ -57,7 +66,9 @@ def create(slot: Slot, action: Create) -> Transition:
     limits = slot.rules.limits
     ends_at = action.now + limits.lifetime_seconds * MILLISECONDS  # LIF-1
     params = action.params if isinstance(action.params, bytes) else None
-    return Transition(Instance(slot.rules, action.id, action.now, ends_at, params), Done(), ("BND-3", "LIF-1"))
+    return Transition(
+        Instance(slot.rules, action.id, action.now, ends_at, params), Done(), ("BND-3", "LIF-1")
+    )
 
 
 def _misfit(slot: Slot, action: Create) -> Rejected | None:
@@ -198,7 +209,8 @@ def close(slot: Slot, action: Close) -> Transition:
 
 
 def purge(slot: Slot, action: Purge) -> Transition:
-    """Forget everything under the id: after a delete once all is stopped, else only after retention (DEL-3, RET-1, RET-3)."""
+    """Forget everything under the id: after a delete once all is stopped, else only after retention (DEL-3,
+    RET-1, RET-3)."""
     if isinstance(slot, Vacant):
         return Transition(slot, Impossible("nothing is held"))
     if slot.contexts:

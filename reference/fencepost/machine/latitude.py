@@ -1,8 +1,9 @@
 """The points that the source leaves open and on which the reference has to take one choice.
 
-Each field is one open clause of the catalogue, with its admissible choices; the first is the reference's. Points that are open
-in the *order* of things (how late a Host wakes, whether it starts one more context) are no fields: there the Host, or a
-judge, chooses which action to apply. The last group is no business of the machine: the Host's runtime reads it.
+Each field is one open clause of the catalogue, with its admissible choices; the first is the reference's.
+Points that are open in the *order* of things (how late a Host wakes, whether it starts one more context) are
+no fields: there the Host, or a judge, chooses which action to apply. The last group is no business of the
+machine: the Host's runtime reads it.
 """
 
 from dataclasses import dataclass, field, fields
@@ -46,8 +47,9 @@ class Latitude:
     overlapping_contexts: str = _open("CTX-4", "overlapping", "after-stop")
     sleep_at_deadline: str = _open("SLP-6", "woken", "parked")
 
-    unprovable_terminate: str = _open("TRM-6", "unanswered", "rejected")
+    unprovable_terminate: str = _open("TRM-6", "rejected", "unanswered")
     bad_argument: str = _open("STP-4b", "rejected", "thrown")
+    current_turn: str = _open("STP-6a", "turn-completes", "stops-at-once")
     park_after: str = _open("STP-10b", "after-turn", "at-once")
     overlapped_effect: str = _open("STP-10f", "not-started", "started")
     sleep_of_a_do: str = _open("STP-10g", "document", "undefined")

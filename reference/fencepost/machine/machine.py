@@ -1,7 +1,8 @@
 """The transition function: one table from kinds of action to handlers, and one law for all of them.
 
-The law: a refused action returns the very state that it was given. Time is looked at before the table is: once the lifetime has
-passed, an owner's report finds the instance decided and itself fenced, processed or not (LIF-5).
+The law: a refused action returns the very state that it was given. Time is looked at before the table is:
+once the lifetime has passed, an owner's report finds the instance decided and itself fenced, processed or not
+(LIF-5).
 """
 
 from collections.abc import Callable
@@ -59,7 +60,8 @@ _OWNER: dict[type[Action], Callable[[Instance, Any], Transition]] = {
 
 
 def apply(slot: Slot, action: Action) -> Transition:
-    """The state after `action`, its reply and the clauses behind the move; an illegal action leaves the state unchanged."""
+    """The state after `action`, its reply and the clauses behind the move; an illegal action leaves the state
+    unchanged."""
     handler = _SLOT.get(type(action))
     if handler is not None:
         transition = handler(slot, action)
@@ -69,11 +71,14 @@ def apply(slot: Slot, action: Action) -> Transition:
         return Transition(slot, Fenced(), ("LIF-5", "PUB-2"))  # LIF-5
     else:
         transition = _OWNER[type(action)](slot, action)
-    return transition if not transition.reply.refused else Transition(slot, transition.reply, transition.clauses)
+    return (
+        transition if not transition.reply.refused else Transition(slot, transition.reply, transition.clauses)
+    )
 
 
 def enabled(slot: Slot, now: int, *, version: str = "", lease: int = 1) -> tuple[Action, ...]:
-    """What the Host may do on its own at `now`; a claim is shown with the next token, `version` and `lease` in milliseconds."""
+    """What the Host may do on its own at `now`; a claim is shown with the next token, `version` and `lease`
+    in milliseconds."""
     if not isinstance(slot, Instance):
         return ()
     actions: list[Action] = []
@@ -92,7 +97,8 @@ def enabled(slot: Slot, now: int, *, version: str = "", lease: int = 1) -> tuple
 
 
 def next_instant(slot: Slot) -> int | None:
-    """The earliest instant (milliseconds) at which time alone enables something, leases apart; None if it never does."""
+    """The earliest instant (milliseconds) at which time alone enables something, leases apart; None if it
+    never does."""
     if not isinstance(slot, Instance) or not slot.live or slot.closed:
         return None
     step = parked_on(slot)
@@ -100,5 +106,3 @@ def next_instant(slot: Slot) -> int | None:
         return slot.ends_at
     strictly_after = step.kind == "wait" or slot.rules.latitude.sleep_at_deadline == "parked"  # WFE-5, SLP-6
     return min(slot.ends_at, step.deadline + strictly_after)
-
-

@@ -11,9 +11,7 @@ Value = TypeVar("Value")
 def evolve(record: Record, **changes: Any) -> Record:
     """A copy of a frozen record with some fields changed; five times as fast as `dataclasses.replace`."""
     copy: Record = object.__new__(type(record))
-    fields = copy.__dict__
-    fields.update(record.__dict__)
-    fields.update(changes)
+    object.__setattr__(copy, "__dict__", record.__dict__ | changes)
     return copy
 
 

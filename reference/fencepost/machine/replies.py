@@ -1,6 +1,7 @@
 """What an action is answered with, as data."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from fencepost.machine.state import Outcome, Reason, Slot, Status
 
@@ -82,7 +83,8 @@ class Parked(Reply):
 
 @dataclass(frozen=True)
 class Stopped(Reply):
-    """A terminal outcome was decided: the context is fenced and must be stopped; nothing can catch it (STP-6, STP-9)."""
+    """A terminal outcome was decided: the context is fenced and must be stopped; nothing can catch it (STP-6,
+    STP-9)."""
 
     reason: Reason | None = None
 
@@ -102,8 +104,7 @@ class Impossible(Reply):
     refused = True
 
 
-@dataclass(frozen=True)
-class Transition:
+class Transition(NamedTuple):
     """The state after an action, its reply, and the clauses behind the move."""
 
     state: Slot

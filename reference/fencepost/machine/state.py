@@ -1,11 +1,14 @@
 """The state of one instance id inside one Workflow resource.
 
-A slot is `Vacant` or an `Instance`. Everything that a Host must keep is here, and nothing that can be derived is:
+A slot is `Vacant` or an `Instance`. Everything that a Host must keep is here, and nothing that can be derived
+is:
 
 - the *history* is a map from name to `Step`; a finished step never changes;
-- `contexts` are those not yet proven stopped; `owner` is the token of the one that may commit, or 0 when all are fenced;
-- `current` names the step that the latest context began last. An unowned instance whose current step is pending is *parked* on it, so that
-  a crash between the registration of a wait and the stop of its context changes nothing;
+- `contexts` are those not yet proven stopped; `owner` is the token of the one that may commit, or 0 when all
+  are fenced;
+- `current` names the step that the latest context began last. An unowned instance whose current step is
+  pending is *parked* on it, so that a crash between the registration of a wait and the stop of its context
+  changes nothing;
 - `decision` is a terminal outcome that is not published yet because some context is not proven stopped.
 
 Instants are integer milliseconds, documents are their canonical bytes.
@@ -74,7 +77,8 @@ class RetryPolicy:
 class Step:
     """One named step: its first configuration (STP-5) and, once finished, its outcome.
 
-    `deadline` is the instant of a sleep, of a wait's timeout, or of a do's pending retry; None where there is none.
+    `deadline` is the instant of a sleep, of a wait's timeout, or of a do's pending retry; None where there is
+    none.
     """
 
     kind: Kind
@@ -91,7 +95,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Event:
-    """An accepted event: its number in the instance's acceptance order, and what it takes in the inbox (EVT-3)."""
+    """An accepted event: its number in the instance's acceptance order, and what it takes in the inbox
+    (EVT-3)."""
 
     number: int
     type: str
@@ -102,7 +107,8 @@ class Event:
 
 @dataclass(frozen=True)
 class Context:
-    """A context that is not proven stopped: token, pinned Version (CTX-2), and the step it has called and not seen settle.
+    """A context that is not proven stopped: token, pinned Version (CTX-2), and the step it has called and not
+    seen settle.
 
     `replaying` says that the open step had been finished before this context called it.
     """
@@ -131,6 +137,9 @@ class Vacant:
     closed: bool = False
 
 
+NO_HISTORY: FrozenMap[str, Step] = FrozenMap()
+
+
 @dataclass(frozen=True)
 class Instance:
     """One instance, from its creation to the end of its retention."""
@@ -140,7 +149,7 @@ class Instance:
     created_at: int
     ends_at: int
     params: bytes | None = None
-    history: FrozenMap[str, Step] = FrozenMap()
+    history: FrozenMap[str, Step] = NO_HISTORY
     current: str | None = None
     inbox: tuple[Event, ...] = ()
     inbox_bytes: int = 0
@@ -201,6 +210,11 @@ def held(slot: Slot, now: int) -> bool:
     """Whether the id is taken at `now`: live, or terminal within its retention (BND-3, RET-1)."""
     if isinstance(slot, Vacant):
         return False
-    if slot.terminal is None or slot.rules.latitude.after_retention == "held":
-        return True  # RET-2
-    return now < slot.terminal_at + slot.rules.limits.retention_seconds * MILLISECONDS
+    return retained(slot, now) or slot.rules.latitude.after_retention == "held"  # RET-2
+
+
+def retained(instance: Instance, now: int) -> bool:
+    """Whether the instance must still be held at `now`: live, or within its minimum retention (RET-1)."""
+    if instance.terminal is None:
+        return True
+    return now < instance.terminal_at + instance.rules.limits.retention_seconds * MILLISECONDS

@@ -1,4 +1,5 @@
-"""What an owner may do: begin a step, park, commit an attempt, settle. Every handler looks at the token first (PUB-2)."""
+"""What an owner may do: begin a step, park, commit an attempt, settle. Every handler looks at the token first
+(PUB-2)."""
 
 from fencepost.machine.actions import BeginStep, CommitAttempt, OwnerAction, Park, Renew, Settle, Unfit
 from fencepost.machine.arguments import Configuration, Misfit, check_text, configuration
@@ -91,7 +92,9 @@ def _replay(instance: Instance, context: Context, name: str, outcome: Outcome, n
             return _stop(instance, "step_definition_mismatch", now, "STP-6")
         return Transition(instance, Recorded(outcome), ("STP-3",))
     if "mismatch" in (latitude.two_replays, latitude.replay_beside_new, latitude.unawaited_replay):
-        opened = put_context(instance, evolve(context, open=name, replaying=True))  # until the turn has drained
+        opened = put_context(
+            instance, evolve(context, open=name, replaying=True)
+        )  # until the turn has drained
         return Transition(evolve(instance, contexts=opened), Pending(), ("STP-3",))
     return Transition(instance, Recorded(outcome), ("STP-3",))
 

@@ -1,0 +1,1 @@
+"""Hosts: the machine, contexts and a clock put together."""

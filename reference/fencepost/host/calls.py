@@ -1,0 +1,56 @@
+"""What a caller's call ends with, and how documents enter and leave."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fencepost import documents
+from fencepost.machine.actions import Action, Document, Unfit
+from fencepost.machine.latitude import Latitude
+from fencepost.machine.replies import Reply, StatusAnswer
+from fencepost.machine.state import Status
+
+
+class CallError(Exception):
+    """A caller's call was rejected; `name` is the Form's word for it (BND-13)."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"{name}: {message}")
+        self.name = name
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One line of a Host's trace: an action of one instance at an instant in milliseconds, and what became of
+    it."""
+
+    at: int
+    instance: str
+    action: Action
+    reply: Reply
+    clauses: tuple[str, ...]
+    status: Status | None
+
+
+def document(value: Any, latitude: Latitude) -> Document:
+    """A caller's omissible document as canonical bytes, None for none, or why it is no document (DOC-7,
+    DOC-8)."""
+    if value is None:
+        return None
+    try:
+        return documents.encode(value, bound_nested=latitude.bound_of_properties == "every-level")  # DOC-13
+    except documents.DocumentTooLarge:
+        return Unfit.TOO_LARGE
+    except documents.DocumentError:
+        return Unfit.INVALID
+
+
+def status_document(answer: StatusAnswer, latitude: Latitude) -> dict[str, Any]:
+    """The answer of `status()` as its caller sees it (BND-6, BND-12)."""
+    shown: dict[str, Any] = {"status": answer.status}
+    if answer.output is not None:
+        shown["output"] = documents.decode(answer.output)
+    if answer.reason is not None:
+        message = {"message": f"the run ended as {answer.reason}"}
+        shown["error"] = {"reason": answer.reason} | (message if latitude.error_message == "present" else {})
+    return shown

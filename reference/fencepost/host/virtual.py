@@ -1,0 +1,530 @@
+"""The in-process Host under a virtual clock, with every instrument that the kit can ask for.
+
+It is one loop over three things: what the machine says is *enabled* (claim, wake, stop, ...), the turns of
+the executions that are alive, and the traps that wait for an owner. Nothing runs but in `run`, so a caller's
+call lands at an exact place. `advance` moves the clock and runs nothing.
+
+An owner is an execution under a token. A fenced one is stopped, by dropping it, before it gets another turn;
+a *stuck* one goes on running, and a *frozen* one keeps what it was about to report for `resume`. So late
+reports are really tried. The store is `self.slots`; it survives `restart`, as do traps and clock, and
+executions do not.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from fencepost import documents
+from fencepost.contexts.execution import (
+    EffectBegan,
+    Execution,
+    Loader,
+    Proposal,
+    ProposeCommit,
+    ProposePark,
+    ProposeSettle,
+    Quiet,
+)
+from fencepost.host.calls import CallError, Moment, document, status_document
+from fencepost.host.instruments import Deed, Traps, parse_point
+from fencepost.machine import Rules, Slot, Vacant, apply, enabled, status_of
+from fencepost.machine.actions import (
+    Action,
+    BeginStep,
+    Claim,
+    Close,
+    CommitAttempt,
+    Crash,
+    Create,
+    EndLifetime,
+    Get,
+    Park,
+    Purge,
+    ReadStatus,
+    Renew,
+    SendEvent,
+    Settle,
+    StopAck,
+    Terminate,
+    Wake,
+)
+from fencepost.machine.replies import (
+    Done,
+    Fenced,
+    Parked,
+    Recorded,
+    Rejected,
+    Reply,
+    StatusAnswer,
+    Stopped,
+)
+from fencepost.machine.state import MILLISECONDS, Instance, Kind, retained
+from fencepost.workflow import WorkflowEvent
+
+Key = tuple[str, str]
+"""Where an instance lives: UID of its Workflow resource, and id."""
+
+LEASE_SECONDS = 30
+"""How long an owner that shows no life keeps its lease, in seconds."""
+
+
+@dataclass(eq=False)
+class Owner:
+    """An execution that is not proven stopped."""
+
+    key: Key
+    token: int
+    version: str
+    execution: Execution
+    frozen: bool = False
+    lapsed: bool = False
+    held_back: Proposal | None = None
+    snared: Deed | None = None
+
+
+@dataclass(frozen=True)
+class _Port:
+    """An execution's way to its Host inside a turn."""
+
+    host: "VirtualHost"
+    key: Key
+    token: int
+
+    def begin(self, kind: Kind, name: Any, arguments: Mapping[str, Any]) -> Reply:
+        return self.host.begin(self.key, self.token, kind, name, arguments)
+
+    def park(self) -> Reply:
+        return self.host.perform(self.key, Park(self.host.now, self.token))
+
+
+class VirtualHost:
+    """One Workflow class under a clock that only `advance` moves. Every call is answered or in flight when it
+    returns."""
+
+    def __init__(
+        self,
+        versions: Mapping[str, Loader],
+        deployed: Mapping[str, int],
+        *,
+        class_name: str = "Probe",
+        rules: Rules | None = None,
+        environment: Callable[[str], Mapping[str, Any]] = lambda version: {},
+        seed: int = 0,
+    ) -> None:
+        self.rules = rules or Rules()
+        self.latitude = self.rules.latitude
+        self.versions = dict(versions)
+        self.weights = dict(deployed)
+        self.class_name = class_name
+        self.environment = environment
+        self.clock = 0
+        self.uid = "workflow-1"
+        self.slots: dict[Key, Slot] = {}
+        self.closed: set[str] = set()
+        self.owners: list[Owner] = []
+        self.traps = Traps()
+        self.trace: list[Moment] = []
+        self.backend_up = True
+        self.wakes_held = False
+        self.stuck_instances: set[str] = set()
+        self._chance = random.Random(seed)
+        self._issued = 0
+        self._moves = 0
+        self._terminating: dict[Key, list[Future[None]]] = {}
+        self._faulty: set[Key] = set()
+        self._queued_calls: list[Callable[[], None]] = []
+        self._rehearsed: set[Key] = set()
+
+    # -- the store ---------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> int:
+        """The instant as the Host reads it, in milliseconds (TIM-1)."""
+        if self.latitude.clock == "whole-seconds":
+            return self.clock - self.clock % MILLISECONDS
+        return self.clock
+
+    def slot(self, key: Key) -> Slot:
+        """What is kept under a key; a vacant slot where nothing is."""
+        return self.slots.get(key) or Vacant(self.rules, key[0] in self.closed)
+
+    def perform(self, key: Key, action: Action) -> Reply:
+        """Apply one action, keep the state that it leads to, and tell who waits for it."""
+        before = self.slot(key)
+        transition = apply(before, action)
+        state = transition.state
+        if state is not before:
+            self.slots[key] = state
+            self._moves += 1
+        status = status_of(state) if isinstance(state, Instance) else None
+        self.trace.append(Moment(self.now, key[1], action, transition.reply, transition.clauses, status))
+        if isinstance(state, Instance) and state.terminal is not None:
+            for waiting in self._terminating.pop(key, ()):
+                waiting.set_result(None)  # TRM-5
+        return transition.reply
+
+    # -- the caller's binding ----------------------------------------------------------------------
+
+    def create(self, id: Any = None, params: Any = None) -> str:
+        """Create an instance and answer its id; None for an id lets the Host issue one (BND-2)."""
+        self._reach()
+        chosen = self._issue() if id is None else id
+        key = (self.uid, chosen if isinstance(chosen, str) else "")
+        self._call(key, Create(self.now, chosen, document(params, self.latitude)))
+        return str(chosen)
+
+    def get(self, id: Any) -> str:
+        """Answer the id if an instance is held under it (BND-4)."""
+        self._reach()
+        self._call(self._key(id), Get(self.now))
+        return str(id)
+
+    def status(self, id: Any) -> dict[str, Any]:
+        """The status document (BND-6)."""
+        self._reach()
+        answer = self._call(self._key(id), ReadStatus(self.now))
+        assert isinstance(answer, StatusAnswer)
+        return status_document(answer, self.latitude)
+
+    def send_event(self, id: Any, type: Any, payload: Any = None) -> None:
+        """Accept an event durably (EVT-1)."""
+        self._reach()
+        stored = document(payload, self.latitude)
+        size = 0
+        if isinstance(type, str) and documents.scalars(type) is not None:
+            size = documents.event_bytes(type, stored if isinstance(stored, bytes) else None)
+        self._call(self._key(id), SendEvent(self.now, type, stored, size))
+
+    def terminate(self, id: Any) -> Future[None]:
+        """Begin a terminate; the future ends once `terminated`, or an earlier outcome, is published (TRM-1)."""
+        self._reach()
+        key = self._key(id)
+        future: Future[None] = Future()
+        if isinstance(self._call(key, Terminate(self.now), run=False), Done):
+            future.set_result(None)
+        else:
+            self._terminating.setdefault(key, []).append(future)
+        self.run()
+        return future
+
+    def _key(self, id: Any) -> Key:
+        return (self.uid, id if isinstance(id, str) else "")
+
+    def _issue(self) -> str:
+        while True:
+            self._issued += 1
+            if (self.uid, f"instance-{self._issued}") not in self.slots:
+                return f"instance-{self._issued}"
+
+    def _reach(self) -> None:
+        if not self.backend_up:
+            raise CallError("backend_unavailable", "the store is out of reach")  # BND-8
+
+    def _call(self, key: Key, action: Action, run: bool = True) -> Reply:
+        reply = self.perform(key, action)
+        if run:
+            self.run()
+        if isinstance(reply, Rejected):
+            raise CallError(reply.name, reply.message)
+        return reply
+
+    # -- instruments -------------------------------------------------------------------------------
+
+    def advance(self, milliseconds: int) -> None:
+        """Move the clock; nothing runs."""
+        self.clock += milliseconds
+
+    def settle(self) -> None:
+        """Let floating timers fire once, then run until only time or input could change anything."""
+        for owner in list(self.owners):
+            if not owner.frozen:
+                owner.execution.turns.fire_ticks()
+        self.run()
+
+    def kill(self, id: str, at: str = "now") -> None:
+        """Kill the owner of an instance at a point: its execution is dropped and known to be gone."""
+        self._snare("kill", id, at)
+
+    def pause(self, id: str, at: str = "now") -> None:
+        """Freeze the owner of an instance at a point: it gets no turn and cannot be proven stopped."""
+        self._snare("pause", id, at)
+
+    def _snare(self, deed: Deed, id: str, at: str) -> None:
+        point, step = parse_point(at)
+        if point != "now":
+            self.traps.arm(deed, id, point, step)
+            return
+        for owner in self._owners_of(id):
+            self._do(deed, owner)
+        self.run()
+
+    def resume(self, id: str) -> None:
+        """Let a frozen owner go on; what it had held back is tried before anything else."""
+        for owner in self._owners_of(id):
+            if owner.frozen:
+                owner.frozen = False
+                owner.lapsed = self._lapsed(owner)
+                if owner.held_back is not None:
+                    self._take(owner, owner.held_back)
+                elif owner.execution.dead:
+                    self._lose(owner)
+        self.run()
+
+    def _lapsed(self, owner: Owner) -> bool:
+        slot = self.slot(owner.key)
+        return isinstance(slot, Instance) and slot.owner == owner.token and self.now >= slot.lease_until
+
+    def stuck(self, id: str) -> None:
+        """From now on no context of this instance can be proven stopped, and kills take no effect."""
+        self.stuck_instances.add(id)
+
+    def unstuck(self, id: str) -> None:
+        """Stops and kills of this instance work again."""
+        self.stuck_instances.discard(id)
+        self.run()
+
+    def backend(self, up: bool) -> None:
+        """Take the store away from callers, or bring it back."""
+        self.backend_up = up
+
+    def restart(self) -> None:
+        """End the Host's process hard: executions and calls in flight are gone, the store stays."""
+        for waiting in [each for group in self._terminating.values() for each in group]:
+            waiting.set_exception(CallError("backend_unavailable", "the Host was restarted"))
+        self._terminating.clear()
+        self._faulty.clear()
+        for owner in list(self.owners):
+            self._lose(owner)
+
+    def hold_wakes(self, on: bool) -> None:
+        """While held, deadlines pass without being processed; leases are not deadlines."""
+        self.wakes_held = on
+        if not on:
+            self.run()
+
+    def deploy(self, weights: Mapping[str, int]) -> None:
+        """Change the weights from which new contexts pick their Version (CTX-2)."""
+        self.weights = dict(weights)
+        self.run()
+
+    def counts(self, uid: str) -> dict[str, int]:
+        """How many instances of a resource have each status (OBS-1)."""
+        found = dict.fromkeys(
+            ("queued", "running", "sleeping", "waiting", "complete", "errored", "terminated"), 0
+        )
+        counted = self.latitude.counts_after_retention == "counted"  # OBS-3
+        for key, slot in self.slots.items():
+            if key[0] == uid and isinstance(slot, Instance) and (counted or retained(slot, self.now)):
+                found[status_of(slot)] += 1
+        return found
+
+    # -- the resource's data -----------------------------------------------------------------------
+
+    def close(self, uid: str) -> None:
+        """Close a resource that is being deleted: nothing new, every owner fenced (DEL-3)."""
+        self.closed.add(uid)
+        for key in [key for key in self.slots if key[0] == uid]:
+            self.perform(key, Close(self.now))
+
+    def purge(self, uid: str) -> bool:
+        """Purge a closed resource if every context is stopped; whether nothing of it is left (DEL-3, DEL-4)."""
+        keys = [key for key, slot in self.slots.items() if key[0] == uid and isinstance(slot, Instance)]
+        if any(self.slots[key].contexts for key in keys):  # type: ignore[union-attr]
+            return False
+        for key in keys:
+            self.perform(key, Purge(self.now))
+            for waiting in self._terminating.pop(key, ()):
+                waiting.set_exception(CallError("unknown_instance", "the resource was deleted"))
+        return True
+
+    # -- the supervisor ----------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run until nothing but time, input or a gate can change anything."""
+        self._renew()
+        moves = -1
+        while moves != self._moves:
+            moves = self._moves
+            self._supervise()
+            self._run_owners()
+            self._run_queued()
+        if self.latitude.unprovable_terminate == "rejected":  # TRM-6
+            for waiting in [each for group in self._terminating.values() for each in group]:
+                waiting.set_exception(CallError("backend_unavailable", "the stop is not proven"))
+            self._terminating.clear()
+
+    def _renew(self) -> None:
+        """Owners that have been alive all the time renewed in time; only then does anybody look at expiry."""
+        lease_until = self.now + LEASE_SECONDS * MILLISECONDS
+        for owner in self.owners:
+            slot = self.slot(owner.key)
+            if isinstance(slot, Instance) and slot.owner == owner.token and not owner.frozen | owner.lapsed:
+                renewal = Renew(slot.lease_until - 1, owner.token, lease_until)
+                self.slots[owner.key] = apply(slot, renewal).state
+
+    def _supervise(self) -> None:
+        for key in list(self.slots):
+            while action := self._next_move(key):
+                self.perform(key, action)
+                if isinstance(action, StopAck):
+                    self._drop(next(owner for owner in self.owners if self._is(owner, key, action.token)))
+                if isinstance(action, Claim):
+                    self._start(key, action)
+
+    def _next_move(self, key: Key) -> Action | None:
+        """The next thing that the Host does by itself for one instance."""
+        for action in enabled(self.slot(key), self.now, lease=LEASE_SECONDS * MILLISECONDS):
+            if isinstance(action, Wake | EndLifetime) and self.wakes_held:
+                continue
+            if isinstance(action, StopAck) and not self._can_stop(key, action.token):
+                continue
+            if isinstance(action, Claim):
+                version = self._pick_version()
+                if version is None or key in self._faulty:
+                    continue  # nothing wakes without a Deployment
+                return Claim(action.now, action.token, version, action.lease_until)
+            return action
+        return None
+
+    def _is(self, owner: Owner, key: Key, token: int) -> bool:
+        return owner.key == key and owner.token == token
+
+    def _can_stop(self, key: Key, token: int) -> bool:
+        if key[1] in self.stuck_instances:
+            return False
+        return not any(self._is(owner, key, token) and owner.frozen for owner in self.owners)
+
+    def _pick_version(self) -> str | None:
+        """One Version by the weights of this instant (CTX-2)."""
+        if not self.weights:
+            return None
+        return self._chance.choices(list(self.weights), list(self.weights.values()))[0]
+
+    def _start(self, key: Key, claim: Claim) -> None:
+        """Start a context: fresh module, fresh object, `run` called once (CTX-1, ABI-2)."""
+        slot = self.slot(key)
+        assert isinstance(slot, Instance)
+        params = None if slot.params is None else documents.decode(slot.params)
+        execution = Execution(
+            self.versions[claim.version],
+            self.class_name,
+            self.environment(claim.version),
+            WorkflowEvent(slot.id, params),
+            _Port(self, key, claim.token),
+            self.latitude,
+        )
+        owner = Owner(key, claim.token, claim.version, execution)
+        self.owners.append(owner)
+        if self.latitude.extra_contexts == "more" and key not in self._rehearsed:
+            self._rehearsed.add(key)
+            execution.turn()
+            self._lose(owner)  # CTX-3
+
+    # -- owners ------------------------------------------------------------------------------------
+
+    def _run_owners(self) -> None:
+        for owner in list(self.owners):
+            if owner in self.owners and not owner.frozen:
+                self._run_owner(owner)
+
+    def _run_owner(self, owner: Owner) -> None:
+        signal = owner.execution.turn()
+        if not isinstance(signal, Quiet):
+            self._moves += 1
+        if owner.snared is not None:
+            deed, owner.snared = owner.snared, None
+            self._do(deed, owner)
+        elif isinstance(signal, EffectBegan):
+            self._spring(owner, "effect-start", signal.name)
+        elif isinstance(signal, Proposal):
+            self._propose(owner, signal)
+
+    def begin(self, key: Key, token: int, kind: Kind, name: Any, arguments: Mapping[str, Any]) -> Reply:
+        """A step call of an execution, in the middle of its turn."""
+        reply = self.perform(key, BeginStep(self.now, token, kind, name, MappingProxyType(dict(arguments))))
+        if kind == "wait" and isinstance(reply, Recorded) and self.traps.armed(key[1], "consumed", name):
+            for owner in self.owners:
+                if self._is(owner, key, token):
+                    owner.snared = self.traps.spring(key[1], "consumed", name)
+            return Fenced()  # it never hears of its event
+        return reply
+
+    def _propose(self, owner: Owner, proposal: Proposal) -> None:
+        """Give the traps their chance, then let the machine judge what the owner reports."""
+        point = {ProposeCommit: "effect-end", ProposeSettle: "settled", ProposePark: "consumed"}[
+            type(proposal)
+        ]
+        name = None if isinstance(proposal, ProposeSettle) else proposal.name  # type: ignore[attr-defined]
+        if point == "consumed" and not self._consumed(owner, name):
+            point = "registered"  # a wait that found nothing, a sleep, a retry: no point of its own
+        deed = self._spring(owner, point, name)
+        if deed == "pause":
+            owner.held_back = proposal
+        if deed is None or (deed == "kill" and owner in self.owners):
+            self._take(owner, proposal)
+
+    def _consumed(self, owner: Owner, name: str | None) -> bool:
+        slot = self.slot(owner.key)
+        step = slot.history.get(name) if name is not None and isinstance(slot, Instance) else None
+        return step is not None and step.kind == "wait" and step.outcome is not None
+
+    def _take(self, owner: Owner, proposal: Proposal) -> None:
+        owner.held_back = None
+        broken = isinstance(proposal, ProposeSettle) and proposal.broken
+        if broken and self.latitude.broken_module == "host-fault":  # ABI-5
+            self._faulty.add(owner.key)
+            self._lose(owner)
+            return
+        reply = self.perform(owner.key, self._action(owner.token, proposal))
+        owner.execution.deliver(reply)
+        if isinstance(proposal, ProposeCommit) and not isinstance(reply, Fenced | Stopped):
+            self._spring(owner, "committed", proposal.name)
+        elif isinstance(proposal, ProposePark) and isinstance(reply, Parked):
+            self._spring(owner, "parked", proposal.name)
+
+    def _action(self, token: int, proposal: Proposal) -> Action:
+        if isinstance(proposal, ProposeCommit):
+            return CommitAttempt(self.now, token, proposal.result, proposal.failed)
+        if isinstance(proposal, ProposeSettle):
+            return Settle(self.now, token, proposal.result, proposal.threw, proposal.provenance)
+        return Park(self.now, token)
+
+    def _spring(self, owner: Owner, point: str, step: str | None) -> Deed | None:
+        deed = self.traps.spring(owner.key[1], point, step)
+        if deed is not None:
+            self._do(deed, owner)
+        return deed
+
+    def _do(self, deed: Deed, owner: Owner) -> None:
+        if deed == "kill":
+            self._lose(owner)
+        else:
+            owner.frozen = True
+
+    def _lose(self, owner: Owner) -> None:
+        """The owner is gone, unless its instance is stuck."""
+        if owner.key[1] in self.stuck_instances or owner not in self.owners:
+            return
+        self._drop(owner)
+        self.perform(owner.key, Crash(self.now, owner.token))
+
+    def _drop(self, owner: Owner) -> None:
+        self.owners.remove(owner)
+        owner.execution.turns.discard()
+
+    def _owners_of(self, id: str) -> list[Owner]:
+        return [owner for owner in self.owners if owner.key == (self.uid, id)]
+
+    # -- calls from inside of an instance ----------------------------------------------------------
+
+    def from_inside(self, call: Callable[[], None]) -> None:
+        """Queue a caller's call that an execution makes in its own turn."""
+        self._queued_calls.append(call)
+
+    def _run_queued(self) -> None:
+        calls, self._queued_calls = self._queued_calls, []
+        for call in calls:
+            call()
