@@ -222,8 +222,11 @@ class Connection(Protocol):
     def poll(self, ticket: int, seconds: float) -> Answer | None:
         """The answer, or None when there is none within `seconds`. Raises AdapterFault."""
 
+    def log(self) -> str:
+        """The last that the adapter logged."""
+
     def close(self) -> None:
-        """End the adapter, whatever it is doing."""
+        """End the adapter, whatever it is doing; may be called twice."""
 
 
 def parse_handshake(answer: Any) -> Handshake:

@@ -18,6 +18,7 @@ class InProcess:
         self.greeting: Handshake | None = None
         self.broken = False
         self._bench = Bench(adapter)
+        self._closed = False
         self._tickets = 0
         self._answers: dict[int, Answer] = {}
         self._flying: dict[int, tuple[str, Future[Any]]] = {}
@@ -36,6 +37,8 @@ class InProcess:
         except Exception as error:
             self._answers[ticket] = self._failed(op, error)
         else:
+            if op == "begin":
+                self._flying.clear()  # of a scenario that is over
             if isinstance(value, Future):
                 self._flying[ticket] = (op, value)
             else:
@@ -53,9 +56,14 @@ class InProcess:
         error = future.exception()
         return Answer(future.result()) if error is None else self._failed(op, error)
 
+    def log(self) -> str:
+        """Nothing: the adapter's log is the kit's own."""
+        return ""
+
     def close(self) -> None:
         """Let the adapter close itself, if it can."""
-        close = self._bench.method("close")
+        close = None if self._closed else self._bench.method("close")
+        self._closed = True
         if close is not None:
             close()
 

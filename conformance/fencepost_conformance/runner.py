@@ -55,7 +55,7 @@ def run_scenario(
             detail = f"a trap never sprung: {', '.join(map(str, unsprung))}"
     except AdapterFault as fault:
         detail = _detail(fault)
-        connection.broken = True
+        _break(connection)
     except ScenarioError as error:
         detail = str(error)
         run.give_up()
@@ -110,7 +110,7 @@ def greet(connection: Connection, deadline: float = DEADLINE_SECONDS) -> Handsha
                 _value("handshake", _reply(connection, "handshake", ticket, deadline))
             )
         except AdapterFault:
-            connection.broken = True
+            _break(connection)
             raise
     return connection.greeting
 
@@ -165,7 +165,7 @@ class Run:
         try:
             self.ask("end")
         except AdapterFault:
-            self.connection.broken = True
+            _break(self.connection)
 
     # Requests
 
@@ -434,8 +434,14 @@ def word_of(entry: Entry) -> str:
 def _reply(connection: Connection, op: str, ticket: int, deadline: float) -> Answer:
     answer = connection.poll(ticket, deadline)
     if answer is None:
-        raise AdapterFault(f"{op} was not answered within {deadline:g} s")
+        raise AdapterFault(f"{op} was not answered within {deadline:g} s", connection.log())
     return answer
+
+
+def _break(connection: Connection) -> None:
+    """Whatever state the adapter is in after a fault, nobody has to deal with it."""
+    connection.broken = True
+    connection.close()
 
 
 def _value(op: str, answer: Answer) -> Any:
