@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from fencepost_conformance import scenario as scenarios
 from fencepost_conformance.cli import application, connecting
+from fencepost_conformance.cli.words import WORDS
 from fencepost_conformance.report.model import HostFacts
 from fencepost_conformance.results import CheckResult, Difference, Outcome
 from fencepost_conformance.scenario import Scenario
@@ -254,6 +255,52 @@ def test_the_version_is_one_line() -> None:
     assert result.output.startswith("fencepost ")
 
 
+ADAPTERS = {
+    "unknown host": ("refrence", "did you mean reference"),
+    "no such module": ("python:no_such_module_here:make", "No module named"),
+    "no such factory": ("python:fencepost_conformance.results:make", "make"),
+    "no colon": ("python:fencepost_conformance", "python:MODULE:FACTORY"),
+    "does not import": ("python:own_adapters.crooked:make", "crooked"),
+    "raises when it is made": ("python:own_adapters.adapters:fail", "cannot be made"),
+    "raises in its handshake": ("python:own_adapters.adapters:Raising", "no hands"),
+    "another protocol": ("python:own_adapters.adapters:Other", "speaks"),
+    "no handshake": ("python:types:SimpleNamespace", "handshake"),
+}
+
+
+ADAPTERS_MODULE = """
+def fail():
+    raise RuntimeError("it cannot be made")
+
+class Raising:
+    def handshake(self, hello):
+        raise RuntimeError("no hands\\nat all")
+
+class Other:
+    def handshake(self, hello):
+        return {"protocol": "other@1"}
+"""
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_every_bad_host_is_one_line_that_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    address, words = ADAPTERS[name]
+    package = tmp_path / "own_adapters"
+    package.mkdir()
+    (package / "adapters.py").write_text(ADAPTERS_MODULE)
+    (package / "crooked.py").write_text("def make(:\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    path = tmp_path / "tiny.json"
+    path.write_text(json.dumps(tiny("tiny", "WFE-5").document))
+    result = fencepost("replay", path, address)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("fencepost: ")
+    assert result.stderr.count("\n") == 1
+    assert words in result.stderr
+
+
 def test_explain_shows_the_clause_its_checks_its_parts_and_its_choices(host: Told) -> None:
     text = fencepost("explain", "wfe-5").stdout
     assert "WFE-5: required" in text
@@ -264,7 +311,9 @@ def test_explain_shows_the_clause_its_checks_its_parts_and_its_choices(host: Tol
 
 def test_every_clause_chapter_limit_and_quoted_word_can_be_explained(host: Told) -> None:
     known = catalogue.load()
-    for word in (*known.clauses, *known.chapters, "wait_timeout", "sleeping", "inbox_events", "kill"):
+    quoted = {word for clause in known.clauses.values() for word in clause.statement.split("`")[1::2]}
+    assert set(WORDS) - quoted == set(), "a word that no clause names"
+    for word in (*WORDS, *known.chapters, "WFE-5", "OBS-3", "AUT-1", "inbox_events", "kill"):
         assert fencepost("explain", word).exit_code == 0, word
 
 

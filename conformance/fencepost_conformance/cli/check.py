@@ -81,8 +81,8 @@ def command(
 ) -> None:
     """Judge HOST, clause by clause (by default the reference).
 
-    HOST is a name from 'fencepost list hosts', or an adapter by its address. Exit status:
-    0 qualified, 1 not qualified, 2 bad usage or a broken adapter, 3 incomplete.
+    HOST is a name from 'fencepost list hosts', or your own adapter as python:MODULE:FACTORY.
+    Exit status: 0 qualified, 1 not qualified, 2 bad usage or a broken adapter, 3 incomplete.
 
     \b
     Examples:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
+from .. import hosts
 from ..adapter import AdapterFault, Connection
-from ..inprocess import InProcess
 from ..report.model import HostFacts
 from ..results import CheckResult
 from ..runner import greet, run_many
@@ -25,7 +25,11 @@ class Connected:
         self.is_ours = is_ours
         self._connect = connect
         self._first: Connection | None = connect()
-        greeting = greet(self._first)
+        try:
+            greeting = greet(self._first)
+        except AdapterFault:
+            self.close()
+            raise
         self.facts = HostFacts(address, greeting.name, greeting.version, tuple(sorted(greeting.instruments)))
 
     def run(self, scenarios: Iterable[Scenario], progress: Progress) -> list[CheckResult]:
@@ -46,25 +50,22 @@ class Connected:
 @contextmanager
 def connect(address: str) -> Iterator[Connected]:
     """A Host by name or address, closed at the end; trouble if there is none, or if its adapter is broken."""
-    is_ours, make = _resolve(address)
     try:
-        connected = Connected(address, is_ours, make)
+        make = hosts.resolve(address)
+    except hosts.UnknownHost as error:
+        raise Trouble(f"{because(error)}{sources.near(address, hosts.BUILT_IN)}") from error
+    try:
+        connected = Connected(address, address in hosts.BUILT_IN, make)
         try:
             yield connected
         finally:
             connected.close()
     except AdapterFault as fault:
-        raise Trouble(f"{address}: the adapter is broken: {because(fault)}") from fault
+        raise Trouble(f"{address}: the adapter is broken: {because(fault)}{_last_word(fault)}") from fault
 
 
-def _resolve(address: str) -> tuple[bool, Callable[[], Connection]]:
-    from ..hosts import reference
-
-    if address == DEFAULT:
-        return True, lambda: InProcess(reference.make())
-    raise Trouble(f"{address} is no Host{sources.near(address, listed()) or '; see fencepost list hosts'}")
-
-
-def listed() -> dict[str, str]:
-    """The Hosts that come with the kit, and what each is."""
-    return {DEFAULT: "the reference, with every instrument"}
+def _last_word(fault: AdapterFault) -> str:
+    """The last line that the adapter logged, which is where a traceback says what went wrong."""
+    lines = fault.log.strip().splitlines()
+    last = lines[-1].strip() if lines else ""
+    return f" ({last})" if last and last not in str(fault) else ""

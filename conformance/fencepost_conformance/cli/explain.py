@@ -16,6 +16,7 @@ from fencepost_spec.limits import TABLE
 from ..adapter import INSTRUMENTS
 from . import screen, sources
 from .trouble import Trouble
+from .words import WORDS
 
 SHOWN_SCENARIOS = 12  # of one clause; 'fencepost list scenarios' has all of them
 LookUp = Callable[[str], Iterable[str]]
@@ -49,7 +50,7 @@ def command(word: str) -> None:
 def known() -> set[str]:
     """Every word that can be explained."""
     clauses = sources.catalogue()
-    return {*clauses.clauses, *clauses.chapters, *TABLE, *INSTRUMENTS, *_quoted()}
+    return {*clauses.clauses, *clauses.chapters, *TABLE, *INSTRUMENTS, *WORDS, *_quoted()}
 
 
 def _clause(word: str) -> Iterator[str]:
@@ -130,10 +131,13 @@ def _quoted() -> dict[str, list[Clause]]:
 
 
 def _word(word: str) -> Iterator[str]:
-    clauses = _quoted().get(word)
-    if clauses:
+    known = WORDS.get(word)
+    clauses = _quoted().get(word, [])
+    if known is not None:
+        yield f"{word}: {known.kind}: {known.meaning}"
+    elif clauses:
         yield f"{word}: named by {', '.join(clause.id for clause in clauses)}"
-        yield from _named(clauses)
+    yield from _named(clauses)
 
 
 def _named(clauses: Iterable[Clause]) -> Iterator[str]:

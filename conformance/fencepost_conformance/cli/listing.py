@@ -13,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ..adapter import INSTRUMENTS
+from ..hosts import BUILT_IN
 from ..report import facts
 from ..verdict import standing
-from . import connecting, screen, sources
+from . import screen, sources
 from .trouble import Trouble, because, of_file
 
 Row = dict[str, Any]
@@ -68,10 +69,11 @@ def clauses(wants_json: bool, source: str | None) -> None:
 @command.command()
 @as_json
 def hosts(wants_json: bool) -> None:
-    """The Hosts that come with the kit, each a HOST for 'fencepost check'."""
-    _print(
-        [{"host": name, "what it is": meaning} for name, meaning in connecting.listed().items()], wants_json
-    )
+    """The Hosts that come with the kit, each a HOST for 'fencepost check'.
+
+    A Host of your own is python:MODULE:FACTORY: what FACTORY of your module makes is its adapter.
+    """
+    _print([{"host": name, "what it is": meaning} for name, meaning in BUILT_IN.items()], wants_json)
 
 
 @command.command()

@@ -66,8 +66,8 @@ def show(output: Console, result: CheckResult, host: str) -> None:
         screen.say(output, f"  seen     {facts.value(difference.seen)}")
     if result.missing:
         screen.say(output, f"the Host lacks: {', '.join(result.missing)}")
-    if result.detail:
-        screen.say(output, result.detail)
+    for line in result.detail.splitlines():
+        screen.say(output, line)
     for clause, choice in sorted(result.choices.items()):
         screen.say(output, f"open {clause}: {choice}")
 

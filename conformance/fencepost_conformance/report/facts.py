@@ -32,7 +32,7 @@ def why(record: ClauseRecord) -> str:
         return f"{record.standing}: no verdict"
     if record.verdict == "errored":
         broken = next(check for check in record.checks if check.outcome == "errored")
-        return f"{broken.scenario}: {broken.detail or 'the check broke down'}"
+        return f"{broken.scenario}: {first_line(broken.detail) or 'the check broke down'}"
     if record.verdict == "unmeasured":
         return _why_unmeasured(record)
     return ""
@@ -46,4 +46,9 @@ def _why_unmeasured(record: ClauseRecord) -> str:
         at = stopped[0].differences[0].clause if stopped[0].differences else stopped[0].clauses[0]
         return f"{stopped[0].scenario} stopped at {at}"
     unmeasured = [check for check in record.checks if check.detail]
-    return unmeasured[0].detail if unmeasured else "no check of it ran"
+    return first_line(unmeasured[0].detail) if unmeasured else "no check of it ran"
+
+
+def first_line(text: str) -> str:
+    """The first line of a detail; the others are what an adapter logged."""
+    return text.strip().partition("\n")[0]
