@@ -1,10 +1,10 @@
 """The clause catalogue: everything that the Form asks of a Host, clause by clause, read from data.
 
-Theory of operation. ``clauses/<CHAPTER>.toml`` has the clauses of one chapter and ``sources.toml`` what is known of the
-documents behind them. A clause names a limit as ``%{field}``; the figure is filled in from ``limits``. A clause that says
-several things of different strength is split: the plain id keeps the first part, the others append a letter. Loading
-checks what a reader of the data relies on (an argument for what is derived, choices for what is open, source
-sentences that exist) and fails with one line that names the clause.
+Theory of operation. ``clauses/<CHAPTER>.toml`` has the clauses of one chapter and ``sources.toml`` what is
+known of the documents behind them. A clause names a limit as ``%{field}``; the figure is filled in from
+``limits``. A clause that says several things of different strength is split: the plain id keeps the first
+part, the others append a letter. Loading checks what a reader of the data relies on (an argument for what is
+derived, choices for what is open, source sentences that exist) and fails with one line that names the clause.
 """
 
 from __future__ import annotations
@@ -40,10 +40,9 @@ __all__ = [
     "load",
 ]
 
-CHAPTERS = (
-    ("RES", "OBS", "RDY", "DEL", "BND", "DOC", "EVT", "STA", "TRM", "ABI", "CTX", "STP")
-    + ("DO", "SLP", "WFE", "ERR", "LIF", "PUB", "RET", "TIM", "EXT", "AUT", "GRT")
-)  # fmt: skip
+CHAPTERS = tuple(
+    "RES OBS RDY DEL BND DOC EVT STA TRM ABI CTX STP DO SLP WFE ERR LIF PUB RET TIM EXT AUT GRT".split()
+)
 
 _PLACEHOLDER = re.compile(r"%\{([^}]*)\}")
 _KEYS = {"id", "strength", "statement", "argument", "choices", "reference", "unobservable", "source"}
@@ -115,8 +114,8 @@ def load() -> Catalogue:
 def compare_source(path: str | Path, source: str | None = None) -> SourceReport:
     """Compare a copy of a source document with the one that the clauses were written from.
 
-    Without ``source`` it is taken for the document that it shares most sentences with. ``OSError`` if the file cannot be
-    read, ``ValueError`` if it is no UTF-8, ``KeyError`` if there is no such source.
+    Without ``source`` it is taken for the document that it shares most sentences with. ``OSError`` if the
+    file cannot be read, ``ValueError`` if it is no UTF-8, ``KeyError`` if there is no such source.
     """
     catalogue = load()
     content = Path(path).read_bytes()

@@ -1,4 +1,4 @@
-"""What a clause is: one statement about Hosts, with its strength and the sentences that it was written from."""
+"""What a clause is: one statement about Hosts, with its strength and the sentences that it rests on."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class SourceSentence:
 class Clause:
     """One statement of the catalogue.
 
-    ``argument`` stands in derived clauses, ``choices`` and ``reference`` (the choice of our own Host) in open ones, and
-    ``unobservable`` gives the reason where nothing of a clause can be seen from outside.
+    ``argument`` stands in derived clauses, ``choices`` and ``reference`` (the choice of our own Host) in open
+    ones, and ``unobservable`` gives the reason where nothing of a clause can be seen from outside.
     """
 
     id: str
@@ -69,7 +69,7 @@ class Clause:
 
 
 def split_id(clause: str) -> tuple[str, int, str]:
-    """The chapter, the number and the letter of a clause id such as ``STP-4a``; ``ValueError`` for anything else."""
+    """The chapter, number and letter of a clause id such as ``STP-4a``; ``ValueError`` for anything else."""
     match = _ID.fullmatch(clause)
     if match is None:
         raise ValueError(f"{clause!r} is no clause id; an id looks like WFE-5 or STP-4a")

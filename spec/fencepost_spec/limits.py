@@ -1,9 +1,9 @@
 """Every limit of the Form, once: its value, its unit, its clause and its meaning.
 
-Theory of operation. ``Limits`` is what the machine, the Host and the kit are handed; ``FORM`` has the Form's own
-values, and a model or a test passes smaller ones (``Limits(maximum_steps=3)``). ``TABLE`` says about each field what it
-counts and which clause it comes from. Clause texts and schemas name a limit by its field, so that no figure is
-written a second time.
+Theory of operation. ``Limits`` is what the machine, the Host and the kit are handed; ``FORM`` has the Form's
+own values, and a model or a test passes smaller ones (``Limits(maximum_steps=3)``). ``TABLE`` says about each
+field what it counts and which clause it comes from. Clause texts and schemas name a limit by its field, so
+that no figure is written a second time.
 """
 
 from __future__ import annotations

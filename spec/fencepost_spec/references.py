@@ -56,9 +56,9 @@ def _marks(
     """The clauses and choices that an entry and its expectations name."""
     if "clause" in entry:
         yield from _clause(catalogue, (*place, "clause"), entry["clause"])
-    expect = entry.get("expect")
+    expect = entry.get("expect", [])
     listing = isinstance(expect, list)
-    for index, expectation in enumerate(expect if listing else [expect] if expect else []):
+    for index, expectation in enumerate(expect if listing else [expect]):
         path: Place = (*place, "expect", index) if listing else (*place, "expect")
         for word in ("clause", "of"):
             if word in expectation:

@@ -1,13 +1,15 @@
 """The JSON Schemas of everything that crosses a border, and readable complaints about what does not fit.
 
-Theory of operation. ``schemas/NAME.json`` is a JSON Schema (2020-12) with two notations of our own. ``{"$limit": FIELD}``
-stands for a figure of ``limits`` and is filled in at load. ``$byKey`` is a union whose members are told apart
-by the one key that names them (``do``, ``sleep``, ...): it lists for each such key what the object *needs* and what
-it further *takes*. ``schema`` gives the plain schema, with every union written as ``oneOf``, for use by
-other tools; ``problems`` validates with the unions as they stand, so that it can say which member was meant. What several
-schemas share stands in ``schemas/definitions`` and is copied into each plain schema that uses it.
+Theory of operation. ``schemas/NAME.json`` is a JSON Schema (2020-12) with two notations of our own.
+``{"$limit": FIELD}`` stands for a figure of ``limits`` and is filled in at load. ``$byKey`` is a union whose
+members are told apart by the one key that names them (``do``, ``sleep``, ...): it lists for each such key
+what the object *needs* and what it further *takes*. ``schema`` gives the plain schema, with every union
+written as ``oneOf``, for use by other tools; ``problems`` validates with the unions as they stand, so that it
+can say which member was meant. What several schemas share stands in ``schemas/definitions`` and is copied
+into each plain schema that uses it.
 
-What a schema cannot say about a scenario, such as that a program exists which an entry names, is in ``references``.
+What a schema cannot say about a scenario, such as that a program exists which an entry names, is in
+``references``.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from importlib import resources
 from typing import Any
 
 from fencepost_spec.limits import FORM
-from fencepost_spec.misfits import Problem, Validation
+from fencepost_spec.misfits import Problem
 from fencepost_spec.references import scenario_problems
+from fencepost_spec.validation import Validation
 
 NAMES = (
     "resource-spec",

@@ -1,22 +1,22 @@
 """Cut a source document into numbered sentences, so that a clause can point at them.
 
-Theory of operation. A clause says which sentences it was written from, as ``source/section:number``. The text of a
-source is never stored here; what is stored is a short digest of every sentence, so that a copy of the document can
-be compared with the one that the catalogue was written from.
+Theory of operation. A clause says which sentences it was written from, as ``source/section:number``. The text
+of a source is never stored here; what is stored is a short digest of every sentence, so that a copy of the
+document can be compared with the one that the catalogue was written from.
 
 The rules of segmentation:
 
 * Front matter (a leading block between two ``---`` lines) belongs to no section.
-* A line that begins with one to six ``#`` and a space is a heading. It opens the next section and is no sentence.
-  A document without headings is one section. Text before the first heading is section 0.
+* A line that begins with one to six ``#`` and a space is a heading. It opens the next section and is no
+  sentence. A document without headings is one section. Text before the first heading is section 0.
 * A fenced code block gives one sentence for each line that is not blank; the fences themselves give none.
-* Elsewhere a blank line, a heading, a fence or a list marker (``-``, ``*``, ``•`` or a number with a full stop,
-  after any indentation) ends a block. The lines of a block are joined.
-* Inside a block a sentence ends behind the source's full stop: ``。`` wherever it stands, or, in a source whose full
-  stop is ``.``, a point before white space. What is left at the end of a block is a sentence too.
+* Elsewhere a blank line, a heading, a fence or a list marker (``-``, ``*``, ``•`` or a number with a full
+  stop, after any indentation) ends a block. The lines of a block are joined.
+* Inside a block a sentence ends behind the source's full stop: ``。`` wherever it stands, or, in a source
+  whose full stop is ``.``, a point before white space. What is left at the end of a block is a sentence too.
 * Sentences are numbered from 1 in every section.
-* Before a sentence is digested all of its white space is removed, so that a copy that is wrapped in another way is
-  still the same; the case and the form of every other character count.
+* Before a sentence is digested all of its white space is removed, so that a copy that is wrapped in another
+  way is still the same; the case and the form of every other character count.
 """
 
 from __future__ import annotations

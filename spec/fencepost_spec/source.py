@@ -1,10 +1,11 @@
 """The documents that the clauses were written from, and how a copy of one differs from it.
 
-Theory of operation. ``sources.toml`` keeps the SHA-256 of each document and a short digest of each of its sentences.
-A copy with the same SHA-256 is the same document. Otherwise the digests of its sentences are aligned with the stored
-ones, and every sentence that a clause points at is looked up: it stands where it stood, or it has *moved*
-(the same text elsewhere), or it has *changed* (another text in its place), or it is *missing*. A sentence
-that has no counterpart in the stored document is *new*: no clause can speak about it yet.
+Theory of operation. ``sources.toml`` keeps the SHA-256 of each document and a short digest of each of its
+sentences. A copy with the same SHA-256 is the same document. Otherwise the digests of its sentences are
+aligned with the stored ones, and every sentence that a clause points at is looked up: it stands where it
+stood, or it has *moved* (the same text elsewhere), or it has *changed* (another text in its place), or it is
+*missing*. A sentence that has no counterpart in the stored document is *new*: no clause can speak about it
+yet.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Source:
 
 @dataclass(frozen=True)
 class SentenceChange:
-    """One sentence that differs between the stored document and the copy, with the clauses that point at it."""
+    """One sentence that differs between document and copy, with the clauses that point at it."""
 
     change: Change
     place: str
