@@ -13,9 +13,33 @@ from fencepost.contexts.execution import Loader
 from fencepost.host.calls import CallError
 from fencepost.host.virtual import VirtualHost
 from fencepost.machine import Rules
-from fencepost.management import queries
+from fencepost.management import forms, queries
+from fencepost.management.actions import ABSENT
 from fencepost.management.driver import inspect
 from fencepost.management.service import Management
+from fencepost.management.state import Kind
+
+KINDS: Mapping[str, Kind] = {
+    "Worker": "ModuleWorker",
+    "Bundle": "WorkerBundle",
+    "Version": "WorkerVersion",
+    "Deployment": "WorkerDeployment",
+    "Workflow": "DurableWorkflow",
+}
+
+STANDING_NAMES: Mapping[str, str] = {
+    "worker": "probe-worker",
+    "bundle": "bundle-v1",
+    "deployment": "probe-deployment",
+    "workflow": "probe",
+    "callerWorker": "caller-worker",
+    "callerBundle": "caller-bundle",
+    "callerVersion": "caller-version",
+    "callerDeployment": "caller-deployment",
+}
+
+GRANTS: Mapping[str, tuple[str, ...]] = {"owner": ("default", "other"), "stranger": ("default",)}
+"""Which Spaces a principal may use; what it did not create itself a stranger may not refer to (RES-3)."""
 
 
 class ManagedHost(VirtualHost):
@@ -35,7 +59,7 @@ class ManagedHost(VirtualHost):
         super().__init__(
             versions, deployed, class_name=class_name, rules=rules, environment=environment, seed=seed
         )
-        self.management = Management(self._count)
+        self.management = Management(self._count, grants=GRANTS)
         abilities = {name: inspect(load()) for name, load in versions.items()}
         self.uid = self.management.set_up_probe(
             self.now, abilities, deployed, class_name=class_name, own_binding=own_binding
@@ -56,14 +80,68 @@ class ManagedHost(VirtualHost):
         if weights:
             self.management.deploy(self.now, weights)
         else:
-            self.management.retract(self.now)
+            self.management.request(self.now, "DELETE", f"/resources/{self.resources()['deployment']}")
         self.run()
 
-    def request(self, method: str, on: str, **options: Any) -> dict[str, Any]:
-        """A management call by method and target; see `Management.call`."""
-        answer = self.management.call(self.now, method, on, **options)
+    def manage(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """One management call: `method`, `principal`, and what it is on; status, code and document come
+        back.
+
+        A POST names `kind`, `space`, `name` and `spec`; the others `uid` or `operation`, a PUT `spec` too.
+        `key` and `generation` are sent as they are given.
+        """
+        method = request["method"]
+        target = f"/operations/{request['operation']}" if "operation" in request else "/resources"
+        body: Any = ABSENT
+        if method == "POST":
+            body = {"form": forms.URLS[KINDS[request["kind"]]]} | {
+                each: request[each] for each in ("space", "name", "spec")
+            }
+        elif "uid" in request:
+            target = f"/resources/{request['uid']}"
+            body = {"spec": request["spec"]} if method == "PUT" else ABSENT
+        reply = self.management.request(
+            self.now,
+            method,
+            target,
+            body,
+            key=request.get("key"),
+            generation=request.get("generation"),
+            principal=request["principal"],
+        )
         self.run()
-        return answer
+        if reply.code is not None:
+            return {"status": reply.status, "code": reply.code}
+        return {
+            "status": reply.status,
+            "operation" if "resourceUid" in reply.body else "resource": reply.body,
+        }
+
+    def resources(self) -> dict[str, str]:
+        """The UIDs of what was set up, by the names that scenarios give them."""
+        named = {word: self.management.named(name) for word, name in STANDING_NAMES.items()}
+        versions = {name: self.management.named(f"version-{name}") for name in self.versions}
+        return {word: found.uid for word, found in (named | versions).items() if found is not None}
+
+    def unbind(self) -> None:
+        """Delete the caller's Deployment and the Version that binds the Workflow; instances go on."""
+        self.management.unbind(self.now)
+        self.run()
+
+    def bind(self) -> None:
+        """Bind the Workflow again."""
+        self.management.bind(self.now)
+        self.run()
+
+    def recreate(self) -> None:
+        """Create the Workflow again under its name: a new UID and an empty id space (DEL-7)."""
+        self.uid = self.management.recreate_workflow(self.now, self.class_name)
+        self.run()
+
+    def hold_verification(self, on: bool) -> None:
+        """Keep verifications of Versions unfinished, or let them go."""
+        self.management.hold_verification(on, self.now)
+        self.run()
 
     def run(self) -> None:
         """Run the data, and reconcile management with it, until both are at rest."""
@@ -71,7 +149,7 @@ class ManagedHost(VirtualHost):
         while self._reconcile():
             super().run()
 
-    def _pick_version(self) -> str | None:
+    def pick_version(self) -> str | None:
         return self.management.choose(self._chance.randrange(sum(self.management.weights().values()) or 1))
 
     def _reconcile(self) -> bool:

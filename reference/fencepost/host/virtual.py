@@ -10,9 +10,7 @@ reports are really tried. The store is `self.slots`; it survives `restart`, as d
 executions do not.
 """
 
-import random
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -28,47 +26,30 @@ from fencepost.contexts.execution import (
     ProposeSettle,
     Quiet,
 )
-from fencepost.host.calls import CallError, Moment, document, status_document
+from fencepost.host.calls import CallError, Moment
+from fencepost.host.engine import LEASE_SECONDS, Engine, Key
 from fencepost.host.instruments import Deed, Traps, parse_point
-from fencepost.machine import Rules, Slot, Vacant, apply, enabled, status_of
+from fencepost.machine import Rules, Transition, apply, status_of
 from fencepost.machine.actions import (
     Action,
     BeginStep,
     Claim,
     Close,
-    CommitAttempt,
     Crash,
-    Create,
-    EndLifetime,
-    Get,
     Park,
     Purge,
-    ReadStatus,
     Renew,
-    SendEvent,
-    Settle,
     StopAck,
-    Terminate,
-    Wake,
 )
 from fencepost.machine.replies import (
-    Done,
     Fenced,
     Parked,
     Recorded,
-    Rejected,
     Reply,
-    StatusAnswer,
     Stopped,
 )
 from fencepost.machine.state import MILLISECONDS, Instance, Kind, retained
 from fencepost.workflow import WorkflowEvent
-
-Key = tuple[str, str]
-"""Where an instance lives: UID of its Workflow resource, and id."""
-
-LEASE_SECONDS = 30
-"""How long an owner that shows no life keeps its lease, in seconds."""
 
 
 @dataclass(eq=False)
@@ -100,7 +81,7 @@ class _Port:
         return self.host.perform(self.key, Park(self.host.now, self.token))
 
 
-class VirtualHost:
+class VirtualHost(Engine):
     """One Workflow class under a clock that only `advance` moves. Every call is answered or in flight when it
     returns."""
 
@@ -114,31 +95,20 @@ class VirtualHost:
         environment: Callable[[str], Mapping[str, Any]] = lambda version: {},
         seed: int = 0,
     ) -> None:
-        self.rules = rules or Rules()
-        self.latitude = self.rules.latitude
+        super().__init__(rules, seed)
         self.versions = dict(versions)
         self.weights = dict(deployed)
         self.class_name = class_name
         self.environment = environment
         self.clock = 0
-        self.uid = "workflow-1"
-        self.slots: dict[Key, Slot] = {}
-        self.closed: set[str] = set()
         self.owners: list[Owner] = []
         self.traps = Traps()
         self.trace: list[Moment] = []
         self.backend_up = True
         self.wakes_held = False
         self.stuck_instances: set[str] = set()
-        self._chance = random.Random(seed)
-        self._issued = 0
-        self._moves = 0
-        self._terminating: dict[Key, list[Future[None]]] = {}
-        self._faulty: set[Key] = set()
         self._queued_calls: list[Callable[[], None]] = []
         self._rehearsed: set[Key] = set()
-
-    # -- the store ---------------------------------------------------------------------------------
 
     @property
     def now(self) -> int:
@@ -147,89 +117,20 @@ class VirtualHost:
             return self.clock - self.clock % MILLISECONDS
         return self.clock
 
-    def slot(self, key: Key) -> Slot:
-        """What is kept under a key; a vacant slot where nothing is."""
-        return self.slots.get(key) or Vacant(self.rules, key[0] in self.closed)
-
-    def perform(self, key: Key, action: Action) -> Reply:
-        """Apply one action, keep the state that it leads to, and tell who waits for it."""
-        before = self.slot(key)
-        transition = apply(before, action)
+    def note(self, key: Key, action: Action, transition: Transition) -> None:
+        """Keep a line of the trace."""
         state = transition.state
-        if state is not before:
-            self.slots[key] = state
-            self._moves += 1
         status = status_of(state) if isinstance(state, Instance) else None
         self.trace.append(Moment(self.now, key[1], action, transition.reply, transition.clauses, status))
-        if isinstance(state, Instance) and state.terminal is not None:
-            for waiting in self._terminating.pop(key, ()):
-                waiting.set_result(None)  # TRM-5
-        return transition.reply
 
-    # -- the caller's binding ----------------------------------------------------------------------
-
-    def create(self, id: Any = None, params: Any = None) -> str:
-        """Create an instance and answer its id; None for an id lets the Host issue one (BND-2)."""
-        self._reach()
-        chosen = self._issue() if id is None else id
-        key = (self.uid, chosen if isinstance(chosen, str) else "")
-        self._call(key, Create(self.now, chosen, document(params, self.latitude)))
-        return str(chosen)
-
-    def get(self, id: Any) -> str:
-        """Answer the id if an instance is held under it (BND-4)."""
-        self._reach()
-        self._call(self._key(id), Get(self.now))
-        return str(id)
-
-    def status(self, id: Any) -> dict[str, Any]:
-        """The status document (BND-6)."""
-        self._reach()
-        answer = self._call(self._key(id), ReadStatus(self.now))
-        assert isinstance(answer, StatusAnswer)
-        return status_document(answer, self.latitude)
-
-    def send_event(self, id: Any, type: Any, payload: Any = None) -> None:
-        """Accept an event durably (EVT-1)."""
-        self._reach()
-        stored = document(payload, self.latitude)
-        size = 0
-        if isinstance(type, str) and documents.scalars(type) is not None:
-            size = documents.event_bytes(type, stored if isinstance(stored, bytes) else None)
-        self._call(self._key(id), SendEvent(self.now, type, stored, size))
-
-    def terminate(self, id: Any) -> Future[None]:
-        """Begin a terminate; the future ends once `terminated`, or an earlier outcome, is published (TRM-1)."""
-        self._reach()
-        key = self._key(id)
-        future: Future[None] = Future()
-        if isinstance(self._call(key, Terminate(self.now), run=False), Done):
-            future.set_result(None)
-        else:
-            self._terminating.setdefault(key, []).append(future)
-        self.run()
-        return future
-
-    def _key(self, id: Any) -> Key:
-        return (self.uid, id if isinstance(id, str) else "")
-
-    def _issue(self) -> str:
-        while True:
-            self._issued += 1
-            if (self.uid, f"instance-{self._issued}") not in self.slots:
-                return f"instance-{self._issued}"
-
-    def _reach(self) -> None:
+    def reach(self) -> None:
+        """The store is out of reach while the instrument says so."""
         if not self.backend_up:
             raise CallError("backend_unavailable", "the store is out of reach")  # BND-8
 
-    def _call(self, key: Key, action: Action, run: bool = True) -> Reply:
-        reply = self.perform(key, action)
-        if run:
-            self.run()
-        if isinstance(reply, Rejected):
-            raise CallError(reply.name, reply.message)
-        return reply
+    def can_process_deadlines(self) -> bool:
+        """Not while wakes are held."""
+        return not self.wakes_held
 
     # -- instruments -------------------------------------------------------------------------------
 
@@ -295,7 +196,7 @@ class VirtualHost:
         for waiting in [each for group in self._terminating.values() for each in group]:
             waiting.set_exception(CallError("backend_unavailable", "the Host was restarted"))
         self._terminating.clear()
-        self._faulty.clear()
+        self.faulty.clear()
         for owner in list(self.owners):
             self._lose(owner)
 
@@ -367,37 +268,22 @@ class VirtualHost:
 
     def _supervise(self) -> None:
         for key in list(self.slots):
-            while action := self._next_move(key):
+            while action := self.next_move(key):
                 self.perform(key, action)
                 if isinstance(action, StopAck):
                     self._drop(next(owner for owner in self.owners if self._is(owner, key, action.token)))
                 if isinstance(action, Claim):
                     self._start(key, action)
 
-    def _next_move(self, key: Key) -> Action | None:
-        """The next thing that the Host does by itself for one instance."""
-        for action in enabled(self.slot(key), self.now, lease=LEASE_SECONDS * MILLISECONDS):
-            if isinstance(action, Wake | EndLifetime) and self.wakes_held:
-                continue
-            if isinstance(action, StopAck) and not self._can_stop(key, action.token):
-                continue
-            if isinstance(action, Claim):
-                version = self._pick_version()
-                if version is None or key in self._faulty:
-                    continue  # nothing wakes without a Deployment
-                return Claim(action.now, action.token, version, action.lease_until)
-            return action
-        return None
-
     def _is(self, owner: Owner, key: Key, token: int) -> bool:
         return owner.key == key and owner.token == token
 
-    def _can_stop(self, key: Key, token: int) -> bool:
+    def can_stop(self, key: Key, token: int) -> bool:
         if key[1] in self.stuck_instances:
             return False
         return not any(self._is(owner, key, token) and owner.frozen for owner in self.owners)
 
-    def _pick_version(self) -> str | None:
+    def pick_version(self) -> str | None:
         """One Version by the weights of this instant (CTX-2)."""
         if not self.weights:
             return None
@@ -475,22 +361,15 @@ class VirtualHost:
         owner.held_back = None
         broken = isinstance(proposal, ProposeSettle) and proposal.broken
         if broken and self.latitude.broken_module == "host-fault":  # ABI-5
-            self._faulty.add(owner.key)
+            self.faulty.add(owner.key)
             self._lose(owner)
             return
-        reply = self.perform(owner.key, self._action(owner.token, proposal))
+        reply = self.perform(owner.key, self.action_of(owner.token, proposal))
         owner.execution.deliver(reply)
         if isinstance(proposal, ProposeCommit) and not isinstance(reply, Fenced | Stopped):
             self._spring(owner, "committed", proposal.name)
         elif isinstance(proposal, ProposePark) and isinstance(reply, Parked):
             self._spring(owner, "parked", proposal.name)
-
-    def _action(self, token: int, proposal: Proposal) -> Action:
-        if isinstance(proposal, ProposeCommit):
-            return CommitAttempt(self.now, token, proposal.result, proposal.failed)
-        if isinstance(proposal, ProposeSettle):
-            return Settle(self.now, token, proposal.result, proposal.threw, proposal.provenance)
-        return Park(self.now, token)
 
     def _spring(self, owner: Owner, point: str, step: str | None) -> Deed | None:
         deed = self.traps.spring(owner.key[1], point, step)

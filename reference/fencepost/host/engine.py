@@ -1,0 +1,189 @@
+"""What every Host is: a store of slots, the caller's binding, and the choice of the next thing to do.
+
+An engine knows no thread, no clock and no way to run code. It applies actions one at a time and keeps the
+state that each leads to; `next_move` is the first thing that the machine has *enabled* and that this Host
+is able to do.
+"""
+
+import random
+from concurrent.futures import Future
+from typing import Any
+
+from fencepost import documents
+from fencepost.contexts.execution import Proposal, ProposeCommit, ProposeSettle
+from fencepost.host.calls import CallError, document, status_document
+from fencepost.machine import Rules, Slot, Transition, Vacant, apply, enabled
+from fencepost.machine.actions import (
+    Action,
+    Claim,
+    CommitAttempt,
+    Create,
+    EndLifetime,
+    Get,
+    Park,
+    ReadStatus,
+    SendEvent,
+    Settle,
+    StopAck,
+    Terminate,
+    Wake,
+)
+from fencepost.machine.replies import Done, Rejected, Reply, StatusAnswer
+from fencepost.machine.state import MILLISECONDS, Instance
+
+Key = tuple[str, str]
+"""Where an instance lives: UID of its Workflow resource, and id."""
+
+LEASE_SECONDS = 30
+"""How long an owner that shows no life keeps its lease, in seconds."""
+
+
+class Engine:
+    """The slots of Workflow resources, and everything about them that needs no time to pass and no code to run."""
+
+    def __init__(self, rules: Rules | None = None, seed: int = 0) -> None:
+        self.rules = rules or Rules()
+        self.latitude = self.rules.latitude
+        self.uid = "workflow-1"
+        self.slots: dict[Key, Slot] = {}
+        self.closed: set[str] = set()
+        self.faulty: set[Key] = set()
+        self._chance = random.Random(seed)
+        self._issued = 0
+        self._moves = 0
+        self._terminating: dict[Key, list[Future[None]]] = {}
+
+    # -- what a Host adds --------------------------------------------------------------------------
+
+    @property
+    def now(self) -> int:
+        """The instant as this Host reads it, in milliseconds."""
+        raise NotImplementedError
+
+    def run(self) -> None:
+        """Let what has become possible happen."""
+        raise NotImplementedError
+
+    def reach(self) -> None:
+        """Raise `backend_unavailable` when the store is out of reach (BND-8)."""
+
+    def note(self, key: Key, action: Action, transition: Transition) -> None:
+        """See an action that was applied."""
+
+    def pick_version(self) -> str | None:
+        """One Version by the weights of this instant (CTX-2), or None where there is no Deployment."""
+        raise NotImplementedError
+
+    def can_stop(self, key: Key, token: int) -> bool:
+        """Whether this fenced context can be proven stopped now."""
+        raise NotImplementedError
+
+    def can_process_deadlines(self) -> bool:
+        """Whether deadlines that have passed may be processed now."""
+        return True
+
+    # -- the store ---------------------------------------------------------------------------------
+
+    def slot(self, key: Key) -> Slot:
+        """What is kept under a key; a vacant slot where nothing is."""
+        return self.slots.get(key) or Vacant(self.rules, key[0] in self.closed)
+
+    def perform(self, key: Key, action: Action) -> Reply:
+        """Apply one action, keep the state that it leads to, and tell who waits for it."""
+        before = self.slot(key)
+        transition = apply(before, action)
+        state = transition.state
+        if state is not before:
+            self.slots[key] = state
+            self._moves += 1
+        self.note(key, action, transition)
+        if isinstance(state, Instance) and state.terminal is not None:
+            for waiting in self._terminating.pop(key, ()):
+                waiting.set_result(None)  # TRM-5
+        return transition.reply
+
+    # -- the caller's binding ----------------------------------------------------------------------
+
+    def create(self, id: Any = None, params: Any = None) -> str:
+        """Create an instance and answer its id; None for an id lets the Host issue one (BND-2)."""
+        self.reach()
+        chosen = self._issue() if id is None else id
+        key = (self.uid, chosen if isinstance(chosen, str) else "")
+        self._call(key, Create(self.now, chosen, document(params, self.latitude)))
+        return str(chosen)
+
+    def get(self, id: Any) -> str:
+        """Answer the id if an instance is held under it (BND-4)."""
+        self.reach()
+        self._call(self._key(id), Get(self.now))
+        return str(id)
+
+    def status(self, id: Any) -> dict[str, Any]:
+        """The status document (BND-6)."""
+        self.reach()
+        answer = self._call(self._key(id), ReadStatus(self.now))
+        assert isinstance(answer, StatusAnswer)
+        return status_document(answer, self.latitude)
+
+    def send_event(self, id: Any, type: Any, payload: Any = None) -> None:
+        """Accept an event durably (EVT-1)."""
+        self.reach()
+        stored = document(payload, self.latitude)
+        size = 0
+        if isinstance(type, str) and documents.scalars(type) is not None:
+            size = documents.event_bytes(type, stored if isinstance(stored, bytes) else None)
+        self._call(self._key(id), SendEvent(self.now, type, stored, size))
+
+    def terminate(self, id: Any) -> Future[None]:
+        """Begin a terminate; the future ends once `terminated`, or an earlier outcome, is published (TRM-1)."""
+        self.reach()
+        key = self._key(id)
+        future: Future[None] = Future()
+        if isinstance(self._call(key, Terminate(self.now), run=False), Done):
+            future.set_result(None)
+        else:
+            self._terminating.setdefault(key, []).append(future)
+        self.run()
+        return future
+
+    def _key(self, id: Any) -> Key:
+        return (self.uid, id if isinstance(id, str) else "")
+
+    def _issue(self) -> str:
+        while True:
+            self._issued += 1
+            if (self.uid, f"instance-{self._issued}") not in self.slots:
+                return f"instance-{self._issued}"
+
+    def _call(self, key: Key, action: Action, run: bool = True) -> Reply:
+        reply = self.perform(key, action)
+        if run:
+            self.run()
+        if isinstance(reply, Rejected):
+            raise CallError(reply.name, reply.message)
+        return reply
+
+    # -- the next thing to do ----------------------------------------------------------------------
+
+    def next_move(self, key: Key) -> Action | None:
+        """The next thing that the Host does by itself for one instance."""
+        for action in enabled(self.slot(key), self.now, lease=LEASE_SECONDS * MILLISECONDS):
+            if isinstance(action, Wake | EndLifetime) and not self.can_process_deadlines():
+                continue
+            if isinstance(action, StopAck) and not self.can_stop(key, action.token):
+                continue
+            if isinstance(action, Claim):
+                version = self.pick_version()
+                if version is None or key in self.faulty:
+                    continue  # nothing wakes without a Deployment
+                return Claim(action.now, action.token, version, action.lease_until)
+            return action
+        return None
+
+    def action_of(self, token: int, proposal: Proposal) -> Action:
+        """What a proposal of the context with this token is to the machine."""
+        if isinstance(proposal, ProposeCommit):
+            return CommitAttempt(self.now, token, proposal.result, proposal.failed)
+        if isinstance(proposal, ProposeSettle):
+            return Settle(self.now, token, proposal.result, proposal.threw, proposal.provenance)
+        return Park(self.now, token)
