@@ -135,6 +135,24 @@ class ReferenceAdapter:
     def deploy(self, weights: Mapping[str, int]) -> None:
         self.host.deploy(weights)
 
+    def resource(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return self.host.manage(request)
+
+    def resources(self) -> dict[str, str]:
+        return self.host.resources()
+
+    def unbind(self) -> None:
+        self.host.unbind()
+
+    def bind(self) -> None:
+        self.host.bind()
+
+    def recreate_resource(self) -> None:
+        self.host.recreate()
+
+    def verify(self, state: str) -> None:
+        self.host.hold_verification(state == "pending")
+
 
 class _Binding:
     """The caller's binding as the instance's own code reaches it; a call is made once the turn is over."""
