@@ -18,8 +18,9 @@ from typing import Any
 from .report.document import check as check_document
 from .report.model import HostFacts, Kit
 from .results import CheckResult
+from .scenario import OBSERVED, dumps
 
-KEY = "observed"
+KEY = OBSERVED
 
 
 def digest(document: Mapping[str, Any]) -> str:
@@ -55,5 +56,6 @@ def file_name(scenario: str) -> str:
 def save(directory: Path, document: Mapping[str, Any]) -> Path:
     """Write a reproducer into a directory, and return its path; raises `OSError`."""
     path = directory / file_name(document[KEY]["scenario"])
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=True, default=repr) + "\n", encoding="ascii")
+    plain = json.loads(json.dumps(document, default=repr))  # what was seen may be no JSON
+    path.write_text(dumps(plain), encoding="utf-8")
     return path

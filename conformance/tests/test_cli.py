@@ -109,6 +109,18 @@ def test_the_exit_status_is_the_verdict(host: Told, outcome: Outcome, status: in
     assert fencepost("check", "mine", "--clause", "WFE-5").exit_code == status
 
 
+def test_progress_is_a_few_plain_lines_on_standard_error_when_piped(host: Told) -> None:
+    result = fencepost("check")
+    assert result.stderr == "checked 1 of 3\nchecked 2 of 3\nchecked 3 of 3\n"
+
+
+def test_text_of_a_host_is_escaped(host: Told) -> None:
+    host.facts = HostFacts("mine", "\x1b[31mred\ud800", "1\n2")
+    result = fencepost("check", "--clause", "WFE-5")
+    assert result.exit_code == 0
+    assert "\\x1b[31mred\\ud800 1\\n2 (mine)" in result.stdout
+
+
 def test_only_judges_what_its_scenarios_measure(host: Told) -> None:
     result = fencepost("check", "--only", "WFE/order")
     assert result.exit_code == 0

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ..inprocess import InProcess
 from ..report import facts
-from ..report.console import STYLE
+from ..report.console import STYLE, print_table
 from ..results import CheckResult
 from ..runner import run_scenario
 from ..timeline import Row, Watched, timeline
@@ -74,7 +74,7 @@ def _print(output: Console, rows: Sequence[Row], result: CheckResult) -> None:
     for row in rows:
         cells = (row.instance, row.what, row.reply, row.status, " ".join(row.clauses))
         table.add_row(f"{row.at / MILLISECONDS:.3f}", *(Text(_cut(each)) for each in cells))
-    output.print(table)
+    print_table(output, table)
     show(output, result, "the reference")
     screen.say(output, result.outcome, STYLE[result.outcome])
 

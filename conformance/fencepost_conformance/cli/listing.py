@@ -15,6 +15,7 @@ from rich.text import Text
 from ..adapter import INSTRUMENTS
 from ..hosts import BUILT_IN
 from ..report import facts
+from ..report.console import print_table
 from ..verdict import standing
 from . import screen, sources
 from .trouble import Trouble, because, of_file
@@ -142,7 +143,7 @@ def _print(rows: Sequence[Row], wants_json: bool) -> None:
         table.add_column(name, no_wrap=index == 0)
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row.values()))
-    screen.console().print(table)
+    print_table(screen.console(), table)
 
 
 def _cell(value: Any) -> str:

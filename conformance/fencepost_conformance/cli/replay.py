@@ -27,8 +27,8 @@ def command(file: str, host: str) -> None:
     """Run FILE against HOST (by default the reference), and name each expectation that did not hold.
 
     FILE is a scenario, a reproducer kept by 'fencepost check --keep', or the id of a shipped
-    scenario. Exit status: 0 every expectation held, 1 one did not, 2 bad usage or a broken
-    adapter, 3 HOST lacks an instrument.
+    scenario. Exit status: 0 every expectation held, 1 one did not, 2 bad usage or a check
+    that broke down, 3 HOST lacks an instrument.
 
     \b
     Examples:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from typing import TextIO
 
 from rich.console import Console
@@ -21,6 +22,8 @@ def console(stream: TextIO | None = None) -> Console:
     """A console on standard output: colour only on a terminal, no markup, no wrapping in a pipe."""
     stream = stream or sys.stdout
     terminal = stream.isatty()
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")  # a Host's text must not break an ASCII terminal
     return Console(
         file=stream,
         force_terminal=terminal,

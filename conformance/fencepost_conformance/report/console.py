@@ -36,7 +36,7 @@ def render(report: Report, console: Console) -> None:
     _reasons(report, console, "errored", "Errored: the kit's or the adapter's own fault")
     _reasons(report, console, "unmeasured", "Unmeasured, and what would close it")
     _latitudes(report, console)
-    console.print(_table(report))
+    print_table(console, _table(report))
     _closing(report, console)
 
 
@@ -105,6 +105,17 @@ def _latitudes(report: Report, console: Console) -> None:
     _line(console)
 
 
+def print_table(console: Console, table: Table) -> None:
+    """Print a table, without the blanks at the ends of its lines where nobody sees its frame."""
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().strip("\n").split("\n"):
+        _line(console, line.rstrip())
+
+
 def _table(report: Report) -> Table:
     table = Table(box=box.SIMPLE, pad_edge=False)
     table.add_column("chapter")
@@ -125,6 +136,9 @@ def _table(report: Report) -> Table:
 def _closing(report: Report, console: Console) -> None:
     for problem in report.expected_problems:
         _line(console, f"expected failures: {problem}", STYLE["failed"])
+    if report.expected:
+        known = f"{len(report.expected)} known; the exit status is {report.exit_status}"
+        _line(console, f"expected  {known}")
     host = report.host
     counts = ", ".join(f"{count} {verdict}" for verdict, count in report.run.counts.items())
     _line(console, f"host      {host.name} {host.version} ({host.address})")
