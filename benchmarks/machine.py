@@ -1,8 +1,8 @@
 """Transitions per second of `fencepost.machine.apply` on a mixed stream of actions, on one core.
 
-Run ``python benchmarks/machine.py``. The stream is one instance's life, over and over: create, claim, steps of each kind with
-replays, events, waits, a retry, status reads, refusals, a crash, settlement. Each action is built inside the timed loop, since
-every user of the machine builds them.
+Run ``python benchmarks/machine.py``. The stream is one instance's life, over and over: create, claim,
+steps of each kind with replays, events, waits, a retry, status reads, refusals, a crash, settlement.
+Each action is built inside the timed loop, since every user of the machine builds them.
 """
 
 import time
@@ -80,7 +80,9 @@ def main() -> None:
                 slot = apply(slot, action).state
                 count += 1
     elapsed = time.perf_counter() - began
-    print(f"{count / elapsed:,.0f} transitions/s ({count:,} in {elapsed:.1f} s, {sum(1 for _ in life())} actions a life)")
+    print(
+        f"{count / elapsed:,.0f} transitions/s ({count:,} in {elapsed:.1f} s, {sum(1 for _ in life())} actions a life)"
+    )
 
 
 if __name__ == "__main__":

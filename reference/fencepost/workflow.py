@@ -60,7 +60,8 @@ class Step(Protocol):
 
 
 def start(coroutine: Coroutine[Any, Any, Any]) -> Awaitable[Any]:
-    """Run a coroutine beside the present one; the awaitable rejects as it does, and silently if nobody looks."""
+    """Run a coroutine beside the present one; the awaitable rejects as it does, and silently if nobody
+    looks."""
     driver = turns.current()
     if driver is not None:
         return driver.start(coroutine)
@@ -98,6 +99,7 @@ def next_turn() -> Awaitable[None]:
 
 
 def tick(milliseconds: int) -> Awaitable[None]:
-    """A floating timer: real milliseconds under asyncio; in process the next time that the Host is let run."""
+    """A floating timer: real milliseconds under asyncio; in process the next time that the Host is let
+    run."""
     driver = turns.current()
     return driver.tick() if driver is not None else asyncio.sleep(milliseconds / 1000)

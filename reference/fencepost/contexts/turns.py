@@ -122,7 +122,8 @@ class Turns:
             _current = outer
 
     def discard(self) -> None:
-        """Forget every coroutine for good; nothing of a suspended one runs, and one that never began says nothing."""
+        """Forget every coroutine for good; nothing of a suspended one runs, and one that never began says
+        nothing."""
         for coroutine in self._results:
             if inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
                 coroutine.close()

@@ -39,7 +39,8 @@ LEASE_SECONDS = 30
 
 
 class Engine:
-    """The slots of Workflow resources, and everything about them that needs no time to pass and no code to run."""
+    """The slots of Workflow resources, and everything about them that needs no time to pass and no code to
+    run."""
 
     def __init__(self, rules: Rules | None = None, seed: int = 0) -> None:
         self.rules = rules or Rules()
@@ -135,7 +136,8 @@ class Engine:
         self._call(self._key(id), SendEvent(self.now, type, stored, size))
 
     def terminate(self, id: Any) -> Future[None]:
-        """Begin a terminate; the future ends once `terminated`, or an earlier outcome, is published (TRM-1)."""
+        """Begin a terminate; the future ends once `terminated`, or an earlier outcome, is published
+        (TRM-1)."""
         self.reach()
         key = self._key(id)
         future: Future[None] = Future()

@@ -231,7 +231,8 @@ class VirtualHost(Engine):
             self.perform(key, Close(self.now))
 
     def purge(self, uid: str) -> bool:
-        """Purge a closed resource if every context is stopped; whether nothing of it is left (DEL-3, DEL-4)."""
+        """Purge a closed resource if every context is stopped; whether nothing of it is left (DEL-3,
+        DEL-4)."""
         keys = [key for key, slot in self.slots.items() if key[0] == uid and isinstance(slot, Instance)]
         if any(self.slots[key].contexts for key in keys):  # type: ignore[union-attr]
             return False

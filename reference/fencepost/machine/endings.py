@@ -42,7 +42,8 @@ def lifetime_over(instance: Instance, now: int) -> bool:
 
 
 def end_lifetime(instance: Instance, now: int) -> Instance:
-    """The instance as it is at `now`: past its lifetime nothing else can be decided any more (LIF-1, LIF-5)."""
+    """The instance as it is at `now`: past its lifetime nothing else can be decided any more (LIF-1,
+    LIF-5)."""
     return fail(instance, "lifetime_exceeded", now) if lifetime_over(instance, now) else instance
 
 
@@ -57,7 +58,8 @@ def put_context(instance: Instance, context: Context) -> tuple[Context, ...]:
 
 
 def fail_attempt(step: Step, now: int) -> Step:
-    """The do step after one more failed attempt: its retry scheduled, or `step_failed` recorded (DO-3, DO-7)."""
+    """The do step after one more failed attempt: its retry scheduled, or `step_failed` recorded (DO-3,
+    DO-7)."""
     assert step.policy is not None
     failures = step.failures + 1
     if failures >= step.policy.maximum_attempts:

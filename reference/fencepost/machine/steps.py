@@ -146,7 +146,8 @@ def _open(
 
 
 def park(instance: Instance, action: Park) -> Transition:
-    """The turn has drained: hand out what the step has come to, or fence this context until the step wakes."""
+    """The turn has drained: hand out what the step has come to, or fence this context until the step
+    wakes."""
     context = owning(instance, action)
     if context is None:
         return _fenced(instance)
