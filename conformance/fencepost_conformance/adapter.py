@@ -74,13 +74,21 @@ class AdapterFault(Exception):
 
 @dataclass(frozen=True)
 class Setup:
-    """What one scenario needs: `deployed` are weights, `token` tells this scenario's names apart."""
+    """What one scenario needs: `deployed` are weights, `token` tells this scenario's names apart.
+
+    `uses` names the instruments that it will use, so that a Host need not set up the others.
+    """
 
     token: str
     versions: Mapping[str, Loader]
     deployed: Mapping[str, int]
     journal: Journal
-    binding: bool = False
+    uses: frozenset[str] = frozenset()
+
+    @property
+    def binding(self) -> bool:
+        """Whether an instance will call its own binding, so that `env` must have it as ``PROBE``."""
+        return "binding" in self.uses
 
 
 @dataclass(frozen=True)
@@ -140,7 +148,7 @@ INSTRUMENTS: Mapping[str, Instrument] = {
     ),
     "journal": Instrument(
         (),
-        ("effects", "marks", "runs", "release"),
+        ("effects", "marks", "runs", "release", "gate", "attempts", "ticking"),
         "effects reach the kit's journal, which counts them and holds them at gates",
     ),
     "kill": Instrument(("kill(id, at)",), ("kill",), "kill an instance's owner, now or at a named point"),

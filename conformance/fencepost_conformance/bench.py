@@ -78,10 +78,10 @@ class Bench:
             raise AdapterFault(f"the adapter has no method {op}; add it, or do not offer its instrument")
         return method
 
-    def _begin(self, token: str, versions: list[str], deployed: Mapping[str, int], binding: bool) -> Any:
+    def _begin(self, token: str, versions: list[str], deployed: Mapping[str, int], uses: list[str]) -> Any:
         self.journal = Journal()
         loaders = {version: load(version) for version in versions}
-        return self._method("begin")(Setup(token, loaders, deployed, self.journal, binding))
+        return self._method("begin")(Setup(token, loaders, deployed, self.journal, frozenset(uses)))
 
     def _drop_response(self, call: str, arguments: Mapping[str, Any]) -> Any:
         made = live(call, arguments) if call in _CALLS else dict(arguments)

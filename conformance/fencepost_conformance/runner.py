@@ -117,8 +117,12 @@ def greet(connection: Connection, deadline: float = DEADLINE_SECONDS) -> Handsha
 
 def missing_instruments(scenario: Scenario, handshake: Handshake) -> tuple[str, ...]:
     """The instruments that a scenario needs and the Host does not offer."""
-    needed = {INSTRUMENT_OF[word] for word in scenario.words if word in INSTRUMENT_OF}
-    return tuple(sorted(needed - handshake.instruments))
+    return tuple(sorted(needed_instruments(scenario) - handshake.instruments))
+
+
+def needed_instruments(scenario: Scenario) -> set[str]:
+    """The instruments that the entries and programs of a scenario need."""
+    return {INSTRUMENT_OF[word] for word in scenario.words if word in INSTRUMENT_OF}
 
 
 class Run:
@@ -152,7 +156,7 @@ class Run:
             token=self.token,
             versions=list(scenario.versions),
             deployed=dict(scenario.deployed),
-            binding="call" in scenario.words,
+            uses=sorted(needed_instruments(scenario)),
         )
         for index, entry in enumerate(scenario.schedule):
             self.at = f"schedule[{index}]"

@@ -23,6 +23,7 @@ OBSERVED = "observed"  # what a reproducer adds; no part of the scenario
 _SINGLE_VERSION = "v1"
 _WHOLE_WEIGHT = 10000
 _ENDING = ".json"
+_TELLING = frozenset({"call", "gate", "attempts", "ticking"})  # in a program: what a Host must offer
 
 
 class ScenarioError(ValueError):
@@ -95,10 +96,9 @@ class Scenario:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of all entries, also inside `start` and `dropResponse`; ``call`` if a program calls."""
+        """The words of all entries, also inside `start` and `dropResponse`, and the telling ones of programs."""
         found = {word for entry in self.schedule for word in _words(entry)}
-        if _holds_key(self.programs, "call"):
-            found.add("call")
+        found.update(_TELLING.intersection(_keys(self.programs)))
         if len(self.versions) > 1:
             found.add("deploy")
         return frozenset(found)
@@ -235,7 +235,12 @@ def _words(entry: Mapping[str, Any]) -> Iterator[str]:
             yield from _words(argument)
 
 
-def _holds_key(value: Any, key: str) -> bool:
+def _keys(value: Any) -> Iterator[str]:
+    """Every key in a value, at any depth."""
     if isinstance(value, Mapping):
-        return key in value or any(_holds_key(child, key) for child in value.values())
-    return isinstance(value, list) and any(_holds_key(child, key) for child in value)
+        yield from value
+        for child in value.values():
+            yield from _keys(child)
+    elif isinstance(value, list):
+        for child in value:
+            yield from _keys(child)

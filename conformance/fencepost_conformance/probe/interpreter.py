@@ -14,7 +14,7 @@ is JavaScript's. Errors are exceptions: `throw` raises a `ProgramError`, a Host'
 Host; the stand-ins for values that Python does not have are listed in `oddities`.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from typing import Any, NamedTuple
 
 from fencepost import workflow
@@ -38,6 +38,17 @@ class Returned(NamedTuple):
     """The completion of a block that returned."""
 
     value: Any
+
+
+class Rejected:
+    """An awaitable that raises, as often as it is awaited."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        yield from ()
+        raise self._error
 
 
 class Module:
@@ -84,7 +95,7 @@ class Probe:
     async def _operate(self, operation: Operation) -> Returned | None:
         for word in operation:
             if word in _STEPS:
-                await self._finish(operation, _STEPS[word](self, operation))
+                await self._finish(operation, self._begin(word, operation))
                 return None
             if word in _OPERATIONS:
                 return await _OPERATIONS[word](self, operation)
@@ -95,13 +106,16 @@ class Probe:
         word = next((word for word in operation if word in _STEPS), None)
         if word is None:
             return workflow.start(self._operate(operation))
-        try:
-            begun = _STEPS[word](self, operation)
-        except Exception as error:
-            begun = _rejected(error)
-        return workflow.start(self._finish(operation, begun))
+        return workflow.start(self._finish(operation, self._begin(word, operation)))
 
     # Steps
+
+    def _begin(self, word: str, operation: Operation) -> Awaitable[Any]:
+        """Call a step; an error thrown by the call itself is met where its outcome is awaited."""
+        try:
+            return _STEPS[word](self, operation)
+        except Exception as error:
+            return Rejected(error)
 
     def _do(self, operation: Operation) -> Awaitable[Any]:
         name = self._name(operation["do"])
@@ -324,10 +338,6 @@ def _effect_word(effect: Any) -> str | None:
 def _step_call(call: Callable[..., Any], *arguments: Any, **named: Any) -> Awaitable[Any]:
     begun: Awaitable[Any] = call(*arguments, **named)
     return begun
-
-
-async def _rejected(error: Exception) -> None:
-    raise error
 
 
 async def _settled(begun: list[Awaitable[Any]], wanted: int) -> None:
