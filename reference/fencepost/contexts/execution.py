@@ -255,14 +255,12 @@ class Execution:
             raise Abandoned
 
     def _begin_effect(self, call: _Call) -> None:
-        effect = call.effect
+        call.running = self.turns.start(self.execute(call.effect))
 
-        async def run_effect() -> Any:
-            assert effect is not None
-            result = effect()
-            return await result if inspect.isawaitable(result) else result  # DO-1
-
-        call.running = self.turns.start(run_effect())
+    async def execute(self, effect: Any) -> Any:
+        """Run an effect, plain or asynchronous, to its result (DO-1)."""
+        result = effect()
+        return await result if inspect.isawaitable(result) else result
 
     def deliver(self, reply: Reply) -> None:
         """Take the Host's answer to the last proposal."""

@@ -7,7 +7,8 @@ resumes is dropped.
 
 import inspect
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _current: "Turns | None" = None
@@ -16,6 +17,18 @@ _current: "Turns | None" = None
 def current() -> "Turns | None":
     """The driver whose turn is running, or None outside of every turn."""
     return _current
+
+
+@contextmanager
+def suspended() -> Iterator[None]:
+    """Inside, no driver is current, though a turn runs: for effects that have an asyncio loop of their
+    own."""
+    global _current
+    outer, _current = _current, None
+    try:
+        yield
+    finally:
+        _current = outer
 
 
 class Abandoned(BaseException):

@@ -1,0 +1,213 @@
+"""Fresh processes for contexts, quickly: a server evaluates the application's module once, and forks for
+each context.
+
+A fork has the module as it was evaluated, untouched by any context, so state is fresh (CTX-1) at the
+price of a fork. The server is the parent of every context and so the one that can *prove* a stop:
+`stop` kills with SIGKILL and answers once the process is reaped. When the controlling process goes away
+the server kills all that it forked; where the system offers it (Linux), a context also dies with the
+server. The server has a session of its own, so that Ctrl-C reaches the controller alone.
+
+Run as a program it serves on the socket whose descriptor is its first argument.
+"""
+
+import contextlib
+import ctypes
+import importlib
+import json
+import os
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from fencepost.contexts.wire import Channel
+
+_MAXIMUM_MESSAGE_BYTES = 65_536
+_PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
+
+
+@dataclass(frozen=True)
+class Module:
+    """Where the application's code is: an importable module, or a file."""
+
+    name: str | None = None
+    path: str | None = None
+
+    def evaluate(self) -> Mapping[str, Any]:
+        """Evaluate it, and return what it exports."""
+        if self.path is not None:
+            sys.path.insert(0, str(Path(self.path).parent))
+            return runpy.run_path(self.path, run_name="__fencepost__")
+        return vars(importlib.import_module(self.name or ""))
+
+    @staticmethod
+    def of(definer: type) -> "Module":
+        """Where a class was defined; a program that is run as a script is found by its file."""
+        if definer.__module__ != "__main__":
+            return Module(name=definer.__module__)
+        main: ModuleType = sys.modules["__main__"]
+        if getattr(main, "__spec__", None) is not None:
+            return Module(name=main.__spec__.name)  # type: ignore[union-attr]
+        path = getattr(main, "__file__", None)
+        if path is None:
+            raise ValueError(
+                f"define {definer.__qualname__} in a module: a prompt has none that a process could load"
+            )
+        return Module(path=str(Path(path).resolve()))
+
+
+class ServerLost(ConnectionError):
+    """The fork server is gone, and every context with it."""
+
+
+class ForkServer:
+    """The controller's end. Not thread-safe: its user holds a lock."""
+
+    def __init__(self, module: Module) -> None:
+        ours, theirs = socket.socketpair()
+        self._control = ours
+        self._answers = ours.makefile("rb")
+        search = [entry or os.getcwd() for entry in sys.path]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "fencepost.contexts.forkserver", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(search)},
+            start_new_session=True,
+        )
+        theirs.close()
+        self._ask({"name": module.name, "path": module.path})
+
+    def spawn(self) -> tuple[int, Channel]:
+        """Fork a context; its process id and the channel to it."""
+        ours, theirs = socket.socketpair()
+        try:
+            answer = self._ask({"spawn": True}, theirs)
+        finally:
+            theirs.close()
+        return int(answer["pid"]), Channel(ours)
+
+    def stop(self, pid: int) -> None:
+        """Kill a context; when this returns it is reaped (PUB-1, TRM-1)."""
+        self._ask({"stop": pid})
+
+    def close(self) -> None:
+        """Kill every context and end the server."""
+        self._answers.close()
+        self._control.close()
+        self._process.wait()
+
+    def _ask(self, message: Mapping[str, Any], passed: socket.socket | None = None) -> dict[str, Any]:
+        try:
+            text = [json.dumps(message).encode()]
+            socket.send_fds(self._control, text, [passed.fileno()] if passed is not None else [])
+            line = self._answers.readline()
+        except OSError as error:
+            raise ServerLost("the fork server is gone") from error
+        if not line:
+            raise ServerLost("the fork server is gone")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+class _Server:
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._children: set[int] = set()
+        self._exports: Mapping[str, Any] = {}
+        self._error: Exception | None = None
+
+    def serve(self) -> NoReturn:
+        """Answer until the controller is gone, then kill everything."""
+        waker, woken = socket.socketpair()
+        waker.setblocking(False)
+        woken.setblocking(False)
+        signal.set_wakeup_fd(woken.fileno())
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._control, selectors.EVENT_READ)
+            selector.register(waker, selectors.EVENT_READ)
+            while True:
+                for key, _ in selector.select():
+                    if key.fileobj is waker:
+                        self._reap(waker)
+                    elif not self._answer():
+                        self._end()
+
+    def _answer(self) -> bool:
+        text, descriptors, _, _ = socket.recv_fds(self._control, _MAXIMUM_MESSAGE_BYTES, 1)
+        if not text:
+            return False
+        message = json.loads(text)
+        answer: dict[str, Any] = {}
+        if "spawn" in message:
+            answer["pid"] = self._fork(descriptors[0])
+        elif "stop" in message:
+            self._stop(message["stop"])
+        else:
+            self._evaluate(Module(message["name"], message["path"]))
+        self._control.sendall(json.dumps(answer).encode() + b"\n")
+        return True
+
+    def _evaluate(self, module: Module) -> None:
+        try:
+            self._exports = module.evaluate()
+        except Exception as error:
+            traceback.print_exc()
+            self._error = error
+
+    def _load(self) -> Mapping[str, Any]:
+        if self._error is not None:
+            raise self._error  # ABI-5
+        return self._exports
+
+    def _fork(self, descriptor: int) -> int:
+        pid = os.fork()
+        if pid:
+            os.close(descriptor)
+            self._children.add(pid)
+            return pid
+        try:
+            self._become_context(descriptor)
+        finally:
+            os._exit(1)
+
+    def _become_context(self, descriptor: int) -> NoReturn:
+        from fencepost.contexts import child
+
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._control.close()
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        child.main(socket.socket(fileno=descriptor), self._load)
+
+    def _stop(self, pid: int) -> None:
+        if pid in self._children:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            self._children.discard(pid)
+
+    def _reap(self, waker: socket.socket) -> None:
+        with contextlib.suppress(BlockingIOError):
+            waker.recv(_MAXIMUM_MESSAGE_BYTES)
+        for pid in list(self._children):
+            if os.waitpid(pid, os.WNOHANG) != (0, 0):
+                self._children.discard(pid)
+
+    def _end(self) -> NoReturn:
+        for pid in list(self._children):
+            self._stop(pid)
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    _Server(socket.socket(fileno=int(sys.argv[1]))).serve()
