@@ -27,7 +27,6 @@ from fencepost_spec.limits import TABLE
 from fencepost_spec.source import Source, SourceReport, compare, likeness
 
 __all__ = [
-    "CHAPTERS",
     "Catalogue",
     "Chapter",
     "Choice",
@@ -39,10 +38,6 @@ __all__ = [
     "compare_source",
     "load",
 ]
-
-CHAPTERS = tuple(
-    "RES OBS RDY DEL BND DOC EVT STA TRM ABI CTX STP DO SLP WFE ERR LIF PUB RET TIM EXT AUT GRT".split()
-)
 
 _PLACEHOLDER = re.compile(r"%\{([^}]*)\}")
 _KEYS = {"id", "strength", "statement", "argument", "choices", "reference", "unobservable", "source"}
@@ -90,11 +85,12 @@ class Catalogue:
 def load() -> Catalogue:
     """The catalogue, read once; ``ValueError`` with one line if its data is at fault."""
     data = resources.files("fencepost_spec")
-    about = tomllib.loads(data.joinpath("sources.toml").read_text("utf-8"))
-    sources = {key: _source(key, entry) for key, entry in about["source"].items()}
+    about = tomllib.loads(data.joinpath("catalogue.toml").read_text("utf-8"))
+    documents = tomllib.loads(data.joinpath("sources.toml").read_text("utf-8"))["source"]
+    sources = {key: _source(key, entry) for key, entry in documents.items()}
     clauses: dict[str, Clause] = {}
     chapters: dict[str, Chapter] = {}
-    for name in CHAPTERS:
+    for name in about["chapters"]:
         chapter = tomllib.loads(data.joinpath("clauses", f"{name}.toml").read_text("utf-8"))
         own = [_clause(name, entry, sources) for entry in chapter["clause"]]
         for clause in own:
@@ -191,11 +187,10 @@ def _sentence(name: str, pointer: str, sources: Mapping[str, Source]) -> SourceS
     """The sentence that a pointer ``source/section:number`` names."""
     key, _, place = pointer.partition("/")
     section, _, figure = place.partition(":")
-    try:
-        digest = sources[key].sentences[section][int(figure) - 1]
-    except (KeyError, IndexError, ValueError):
-        raise ValueError(f"{name}: {pointer!r} points at no sentence") from None
-    return SourceSentence(key, section, int(figure), digest)
+    digests = sources[key].sentences.get(section, ()) if key in sources else ()
+    if not figure.isdecimal() or not 0 < int(figure) <= len(digests):
+        raise ValueError(f"{name}: {pointer!r} points at no sentence")
+    return SourceSentence(key, section, int(figure), digests[int(figure) - 1])
 
 
 def _source(key: str, entry: Mapping[str, Any]) -> Source:
