@@ -7,6 +7,7 @@ left to do.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from fencepost.contexts.execution import Loader
@@ -42,6 +43,20 @@ GRANTS: Mapping[str, tuple[str, ...]] = {"owner": ("default", "other"), "strange
 """Which Spaces a principal may use; what it did not create itself a stranger may not refer to (RES-3)."""
 
 
+@lru_cache(maxsize=64)
+def _set_up(
+    abilities: tuple[tuple[str, tuple[tuple[str, bool], ...]], ...],
+    deployed: tuple[tuple[str, int], ...],
+    class_name: str,
+    own_binding: bool,
+) -> Management:
+    """A management with the probe set up at instant 0; its state is immutable, so Hosts start from it again."""
+    management = Management(grants=GRANTS)
+    exports = {name: dict(found) for name, found in abilities}
+    management.set_up_probe(0, exports, dict(deployed), class_name=class_name, own_binding=own_binding)
+    return management
+
+
 class ManagedHost(VirtualHost):
     """A virtual Host whose resource is managed by ordinary requests."""
 
@@ -59,11 +74,12 @@ class ManagedHost(VirtualHost):
         super().__init__(
             versions, deployed, class_name=class_name, rules=rules, environment=environment, seed=seed
         )
-        self.management = Management(self._count, grants=GRANTS)
-        abilities = {name: inspect(load()) for name, load in versions.items()}
-        self.uid = self.management.set_up_probe(
-            self.now, abilities, deployed, class_name=class_name, own_binding=own_binding
+        abilities = {name: tuple(inspect(load()).items()) for name, load in versions.items()}
+        made = _set_up(tuple(abilities.items()), tuple(deployed.items()), class_name, own_binding)
+        self.management = Management(
+            self._count, state=made.state, serial=made.serial, artifacts=made.artifacts, grants=GRANTS
         )
+        self.uid = self.management.uid(STANDING_NAMES["workflow"])
 
     def _count(self, uid: str) -> Mapping[str, int]:
         return self.counts(uid)
