@@ -150,7 +150,7 @@ def _clause(chapter: str, entry: Mapping[str, Any], sources: Mapping[str, Source
         argument=_filled(name, entry["argument"]) if "argument" in entry else None,
         choices=choices,
         reference=entry.get("reference"),
-        unobservable=entry.get("unobservable"),
+        unobservable=_filled(name, entry["unobservable"]) if "unobservable" in entry else None,
     )
     for fault in _faults(clause):
         raise ValueError(f"{name}: {fault}")
