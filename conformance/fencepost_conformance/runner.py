@@ -334,7 +334,8 @@ class Run:
                 "filler": {"$repeat": ["x", _filler(program, given["$size"])]},
             }
         if word is not None:
-            given = {key: {"$literal": value} for key, value in build(given, self.variables).items()}
+            built = build(given, self.variables)
+            return {"program": {"$literal": program}, **{key: {"$literal": built[key]} for key in built}}
         return {"program": {"$literal": program}, **resolve(given or {}, self.variables)}
 
 

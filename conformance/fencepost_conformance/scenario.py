@@ -96,7 +96,7 @@ class Scenario:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The words of all entries, also inside `start` and `dropResponse`, and the telling ones of programs."""
+        """The words of all entries, also inside `start` and `dropResponse`, and telling ones of programs."""
         found = {word for entry in self.schedule for word in _words(entry)}
         found.update(_TELLING.intersection(_keys(self.programs)))
         if len(self.versions) > 1:
