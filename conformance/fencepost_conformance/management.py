@@ -8,7 +8,7 @@ entry that judges it.
 
 | key | default |
 |---|---|
-| `name` | a fresh one; a plain string is made this scenario's own |
+| `name` | a fresh one, the same for an equal `key`; a plain string is made this scenario's own |
 | `key` | a fresh one; an equal word gives the equal key, and the generation it was first sent with |
 | `generation` | the Resource's own, read just before |
 | `principal`, `space` | `owner`, the probe's own Space |
@@ -129,6 +129,8 @@ class Management:
     def conclude(self, call: Entry, answer: Answer | None, entry: Entry) -> bool:
         """Judge the answer to a `resource` call, once its Operation can be judged, and keep what it says."""
         expect = entry.get("expect", call.get("expect"))
+        if expect is None and call["resource"] == "GET":
+            expect = {"status": 200}
         if answer is not None and answer.error is None:
             answer = self._awaited(answer.value, expect)
         blamed = {**call, **entry}
@@ -245,7 +247,7 @@ class Management:
     # Names, keys, generations
 
     def _name(self, call: Entry) -> Any:
-        name = call.get("name", f"r{next(self._fresh)}")
+        name = call.get("name", f"of-{call['key']}" if "key" in call else f"r{next(self._fresh)}")
         return f"{self._run.token}-{name}" if isinstance(name, str) else self._value(name)
 
     def _key(self, call: Entry) -> str:
