@@ -1,12 +1,12 @@
 """What holds whatever happens: refusals change nothing, keys reach one Operation, records never contradict.
 
 Random management histories: several principals, Spaces and Forms, reports that come at wrong moments, and
-moves that are taken or left out. After every action the state is judged by the rules that no single action shows.
+moves that are taken or left out. After every action the state is judged by the rules that no single action
+shows.
 """
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import hypothesis.strategies as st
@@ -38,13 +38,13 @@ from fencepost.management import (
 from fencepost.management.bundles import JAVASCRIPT, File, Manifest
 from fencepost.management.progress import MOVES
 from hypothesis import settings
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 SHA = "0" * 64
 MANIFEST = Manifest(SHA, "main.mjs", (File("main.mjs", SHA, JAVASCRIPT, 1),))
-PRINCIPALS = st.sampled_from(["ann", "ann", "ann", "bob", None])
+PRINCIPALS = st.sampled_from([*["ann"] * 8, "bob", None])
 NAMES = st.sampled_from(["a", "b", "c", "d"])
-KINDS = st.sampled_from(list(forms.URLS))
+STALE = st.sampled_from([*[0] * 5, 1])
 CLASSES = st.sampled_from(["Probe", "Other"])
 EXPORTS = st.sampled_from([{"Probe": True}, {"Probe": True, "Other": True}, {"Probe": False}, {}])
 SLOTS = st.integers(0, 7)
@@ -63,9 +63,9 @@ class ManagementHistories(RuleBasedStateMachine):
         self.seen: dict[str, str] = {}
 
     def act(self, action: Action) -> Transition:
-        before = copy.deepcopy(self.state)
+        before = repr(self.state)
         transition = apply(self.state, action)
-        assert self.state == before  # nothing was changed in place
+        assert repr(self.state) == before  # nothing was changed in place
         refused = isinstance(transition.reply, Illegal) or (
             isinstance(transition.reply, Reply) and transition.reply.code is not None
         )
@@ -102,13 +102,13 @@ class ManagementHistories(RuleBasedStateMachine):
             assert reply.body["id"] == request.operation
             self.requests.append((request, request.operation))
 
-    def spec(self, kind: str, slot: int, class_name: str, split: bool) -> dict[str, Any]:
+    def spec(self, kind: str, slot: int, class_name: str = "Probe", split: bool = False) -> dict[str, Any]:
         worker = {"resourceUid": self.pick(slot, "ModuleWorker")}
         match kind:
             case "ModuleWorker":
                 return {}
             case "WorkerBundle":
-                return {"artifact": {"url": "https://a.invalid/m", "sha256": SHA if slot else "1" * 64}}
+                return {"artifact": {"url": "https://a.invalid/m", "sha256": SHA}}
             case "WorkerVersion":
                 bindings = [{"name": "F", "resource": {"resourceUid": self.pick(slot, "DurableWorkflow")}}]
                 return {
@@ -125,28 +125,64 @@ class ManagementHistories(RuleBasedStateMachine):
             case _:
                 return {"worker": worker, "className": class_name}
 
-    @rule(
-        kind=KINDS,
-        name=NAMES,
-        slot=SLOTS,
-        class_name=CLASSES,
-        split=st.booleans(),
-        principal=PRINCIPALS,
-        space=st.sampled_from(["s", "s", "s", "t"]),
-    )
-    def create(self, kind: Any, principal: str | None, space: str, name: str, **parts: Any) -> None:
-        body = {"form": forms.URLS[kind], "space": space, "name": name, "spec": self.spec(kind, **parts)}
+    def post(self, kind: Any, spec: dict[str, Any], principal: str | None = "ann", **frame: str) -> None:
+        name = frame.get("name", f"name-{self.serial}")
+        body = {"form": forms.URLS[kind], "space": frame.get("space", "s"), "name": name, "spec": spec}
         self.send("POST", "/resources", principal, None, body)
 
-    @rule(slot=SLOTS, principal=PRINCIPALS, stale=st.sampled_from([0, 0, 0, 1]), same=st.booleans())
+    @initialize(exports=EXPORTS, second=st.booleans())
+    def populate(self, exports: dict[str, bool], second: bool) -> None:
+        """A Worker, a bundle and a Version to begin with, and perhaps a second Worker."""
+        for kind in ("ModuleWorker", "WorkerBundle", "WorkerVersion"):
+            self.post(kind, self.spec(kind, 0))
+            self.settle(exports, True)
+        if second:
+            self.post("ModuleWorker", {})
+
+    @rule(kind=st.sampled_from(["ModuleWorker", "WorkerBundle"]), principal=PRINCIPALS, name=NAMES)
+    def create_base(self, kind: Any, principal: str | None, name: str) -> None:
+        self.post(kind, self.spec(kind, 0), principal, name=name)
+
+    @rule(slot=SLOTS, binds=st.booleans(), principal=PRINCIPALS)
+    def create_version(self, slot: int, binds: bool, principal: str | None) -> None:
+        self.post("WorkerVersion", self.spec("WorkerVersion", slot, split=binds), principal)
+
+    @rule(slot=SLOTS, split=st.booleans(), principal=PRINCIPALS)
+    def create_deployment(self, slot: int, split: bool, principal: str | None) -> None:
+        self.post("WorkerDeployment", self.spec("WorkerDeployment", slot, split=split), principal)
+
+    @rule(slot=SLOTS, class_name=CLASSES, principal=PRINCIPALS, space=st.sampled_from(["s", "s", "s", "t"]))
+    def create_workflow(self, slot: int, class_name: str, principal: str | None, space: str) -> None:
+        self.post("DurableWorkflow", self.spec("DurableWorkflow", slot, class_name), principal, space=space)
+
+    @rule(exports=EXPORTS, verified=st.booleans())
+    def settle(self, exports: dict[str, bool], verified: bool) -> None:
+        """Take every move, and end the verifications or leave them open."""
+        for _ in range(4):
+            while moves := enabled(self.state, self.now):
+                assert self.act(moves[0]).reply is None  # what is enabled is legal
+            for uid in queries.unobserved(self.state):
+                self.act(Observe(self.now, uid, dict.fromkeys(STATUSES, 0)))
+            for resource in queries.unverified(self.state) if verified else ():
+                self.act(VerifyBundle(self.now, resource.uid, MANIFEST))
+                self.act(Verify(self.now, resource.uid, exports))
+
+    @rule(stops=st.booleans())
+    def stop(self, stops: bool) -> None:
+        """The data plane proves what it was asked to stop."""
+        for uid in (*queries.closing(self.state), *queries.retiring(self.state)) if stops else ():
+            self.act(Purged(self.now, uid))
+            self.act(Retired(self.now, uid))
+
+    @rule(slot=SLOTS, principal=PRINCIPALS, stale=STALE, same=st.booleans())
     def put(self, slot: int, principal: str | None, stale: int, same: bool) -> None:
         resource = self.state.resources.get(self.pick(slot))
         if resource is not None:
-            spec = forms.from_text(resource.spec) if same else self.spec(resource.kind, slot, "Probe", True)
+            spec = forms.from_text(resource.spec) if same else self.spec(resource.kind, slot, split=True)
             target = f"/resources/{resource.uid}"
             self.send("PUT", target, principal, resource.generation + stale, {"spec": spec})
 
-    @rule(slot=SLOTS, principal=PRINCIPALS, stale=st.sampled_from([0, 0, 0, 1]))
+    @rule(slot=SLOTS, principal=PRINCIPALS, stale=STALE)
     def delete(self, slot: int, principal: str | None, stale: int) -> None:
         resource = self.state.resources.get(self.pick(slot))
         if resource is not None:
@@ -189,12 +225,11 @@ class ManagementHistories(RuleBasedStateMachine):
         operation = operations[slot % len(operations)] if operations else "op-0"
         self.act(Progress(self.now, operation, status, error=error))
 
-    @rule(slot=SLOTS, exports=EXPORTS, problem=st.sampled_from(["", "", "no module"]))
+    @rule(slot=SLOTS, exports=EXPORTS, problem=st.sampled_from(["", "no module"]))
     def verify(self, slot: int, exports: dict[str, bool], problem: str) -> None:
-        for resource in queries.unverified(self.state)[:2]:
-            self.act(VerifyBundle(self.now, resource.uid, MANIFEST))
-            self.act(Verify(self.now, resource.uid, exports, problem))
-        self.act(Verify(self.now, self.pick(slot), exports))
+        uid = self.pick(slot)
+        self.act(VerifyBundle(self.now, uid, None if problem else MANIFEST))
+        self.act(Verify(self.now, uid, exports, problem))
 
     @rule(slot=SLOTS)
     def report(self, slot: int) -> None:
@@ -253,6 +288,16 @@ class ManagementHistories(RuleBasedStateMachine):
                     for version, _ in active.weights:
                         class_name = forms.workflow(workflow).class_name
                         assert dependencies.fitness(self.state, version, class_name) == "fit"
+
+    @invariant()
+    def an_idle_deployment_is_the_active_one_of_its_worker(self) -> None:
+        for resource in self.state.resources.values():
+            if resource.kind == "WorkerDeployment" and resource.phase == "idle":
+                assert self.state.active[forms.deployment(resource).worker].deployment == resource.uid
+
+    @invariant()
+    def a_live_context_keeps_its_version(self) -> None:
+        assert self.state.living <= set(self.state.resources)
 
     @invariant()
     def the_machine_never_runs_for_ever(self) -> None:

@@ -18,6 +18,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, cast
 
+from fencepost_spec.schemas import problems
 from jsonschema import Draft202012Validator
 
 from fencepost.management.problems import Refusal
@@ -42,7 +43,6 @@ _SCHEMAS: Mapping[Kind, str] = MappingProxyType(
         "WorkerBundle": "worker-bundle",
         "WorkerVersion": "worker-version",
         "WorkerDeployment": "worker-deployment",
-        "DurableWorkflow": "durable-workflow",
     }
 )
 
@@ -61,7 +61,6 @@ LEFT_OUT: Mapping[str, str] = MappingProxyType(
 )
 
 WEIGHT_SUM = 10_000
-_CLASS_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,63}")
 _VARIABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 _VARIABLE_DEPTH, _VARIABLE_MEMBERS, _VARIABLE_SCALARS = 8, 64, 8192
 
@@ -125,12 +124,12 @@ def _validator(kind: Kind) -> Draft202012Validator:
 
 
 def _misfits(kind: Kind, spec: Mapping[str, Any]) -> Iterator[str]:
-    for error in _validator(kind).iter_errors(spec):
-        yield f"{'.'.join(['spec', *map(str, error.absolute_path)])}: {error.message}"
-    # RES-2: the whole string, so a trailing newline does not match either.
-    name = spec.get("className") if kind == "DurableWorkflow" else None
-    if isinstance(name, str) and not _CLASS_NAME.fullmatch(name):
-        yield "spec.className: use 1 to 64 letters, digits, _ or $, not a digit first"
+    if kind == "DurableWorkflow":
+        for problem in problems("resource-spec", spec):  # RES-1, RES-2
+            yield f"spec.{problem}".replace("spec.document: ", "spec: ")
+    else:
+        for error in _validator(kind).iter_errors(spec):
+            yield f"{'.'.join(['spec', *map(str, error.absolute_path)])}: {error.message}"
 
 
 def _variable_misfit(value: Any, depth: int = 0) -> str | None:

@@ -88,11 +88,8 @@ def _verified(state: State, resource: Resource, operation: Operation) -> Verdict
 
 
 def _fitting(state: State, resource: Resource, operation: Operation) -> Verdict:
-    spec = forms.deployment(resource)
-    active = state.active.get(spec.worker)
-    if active is not None and active.deployment != resource.uid:
-        return Verdict("failed", ("dependency_conflict", "another Deployment of the Worker is active"))
-    fitness, reason = dependencies.misfit(state, spec)
+    # that no other Deployment of the Worker is active was settled at acceptance, and stays so
+    fitness, reason = dependencies.misfit(state, forms.deployment(resource))
     if fitness == "unfit":
         return Verdict("failed", ("dependency_conflict", reason))  # RES-7: told by the Operation
     return DONE if fitness == "fit" else WAITING
