@@ -15,8 +15,9 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from fencepost import documents
+from fencepost.admission import admit
 from fencepost.contexts.turns import Abandoned, Promise, Turns
-from fencepost.machine.actions import Document, Unfit
+from fencepost.machine.actions import Document
 from fencepost.machine.latitude import Latitude
 from fencepost.machine.replies import BadArgument, Pending, Recorded, Reply, Run
 from fencepost.machine.state import Failed, Kind
@@ -183,7 +184,7 @@ class Execution:
         if call.running.error is not None:
             return ProposeCommit(call.name, failed=True)  # also a genuine Host error (ERR-6)
         self._live_result = call.running.value
-        return ProposeCommit(call.name, self._document(call.running.value))
+        return ProposeCommit(call.name, self.admit(call.running.value))
 
     async def _start(self) -> Any:
         try:
@@ -201,25 +202,16 @@ class Execution:
     def _settlement(self, run: Promise) -> ProposeSettle:
         error = run.error
         if error is None:
-            return ProposeSettle(self._document(run.value))
+            return ProposeSettle(self.admit(run.value))
         genuine = any(
             error is each for each in self._genuine
         )  # ERR-2: the object itself, nothing that looks like it
         name = error.name if genuine and isinstance(error, StepError) else None
         return ProposeSettle(threw=True, provenance=name, broken=self._broken)
 
-    def _document(self, value: Any) -> Document:
-        if value is None:
-            return None
-        try:
-            return documents.encode(
-                value,
-                bound_nested=self._latitude.bound_of_properties == "every-level",  # DOC-13
-            )
-        except documents.DocumentTooLarge:
-            return Unfit.TOO_LARGE
-        except documents.DocumentError:
-            return Unfit.INVALID
+    def admit(self, value: Any) -> Document:
+        """A result of the application as the machine is told of it."""
+        return admit(value, self._latitude)
 
     # -- steps -------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ price of a fork. The server is the parent of every context and so the one that c
 the server kills all that it forked; where the system offers it (Linux), a context also dies with the
 server. The server has a session of its own, so that Ctrl-C reaches the controller alone.
 
-Run as a program it serves on the socket whose descriptor is its first argument.
 """
 
 import contextlib
@@ -31,6 +30,7 @@ from typing import Any, NoReturn
 from fencepost.contexts.wire import Channel
 
 _MAXIMUM_MESSAGE_BYTES = 65_536
+_PROGRAM = "from fencepost.contexts import forkserver; forkserver.main()"
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
 
@@ -77,7 +77,7 @@ class ForkServer:
         self._answers = ours.makefile("rb")
         search = [entry or os.getcwd() for entry in sys.path]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "fencepost.contexts.forkserver", str(theirs.fileno())],
+            [sys.executable, "-c", _PROGRAM, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(search)},
@@ -209,5 +209,6 @@ class _Server:
         os._exit(0)
 
 
-if __name__ == "__main__":
+def main() -> NoReturn:
+    """Serve on the socket whose descriptor is the first argument."""
     _Server(socket.socket(fileno=int(sys.argv[1]))).serve()

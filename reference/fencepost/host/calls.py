@@ -1,10 +1,10 @@
-"""What a caller's call ends with, and how documents enter and leave."""
+"""What a caller's call ends with."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from fencepost import documents
-from fencepost.machine.actions import Action, Document, Unfit
+from fencepost.machine.actions import Action
 from fencepost.machine.latitude import Latitude
 from fencepost.machine.replies import Reply, StatusAnswer
 from fencepost.machine.state import Status
@@ -30,19 +30,6 @@ class Moment:
     reply: Reply
     clauses: tuple[str, ...]
     status: Status | None
-
-
-def document(value: Any, latitude: Latitude) -> Document:
-    """A caller's omissible document as canonical bytes, None for none, or why it is no document (DOC-7,
-    DOC-8)."""
-    if value is None:
-        return None
-    try:
-        return documents.encode(value, bound_nested=latitude.bound_of_properties == "every-level")  # DOC-13
-    except documents.DocumentTooLarge:
-        return Unfit.TOO_LARGE
-    except documents.DocumentError:
-        return Unfit.INVALID
 
 
 def status_document(answer: StatusAnswer, latitude: Latitude) -> dict[str, Any]:

@@ -10,14 +10,16 @@ from concurrent.futures import Future
 from typing import Any
 
 from fencepost import documents
+from fencepost.admission import admit
 from fencepost.contexts.execution import Proposal, ProposeCommit, ProposeSettle
-from fencepost.host.calls import CallError, document, status_document
+from fencepost.host.calls import CallError, status_document
 from fencepost.machine import Rules, Slot, Transition, Vacant, apply, enabled
 from fencepost.machine.actions import (
     Action,
     Claim,
     CommitAttempt,
     Create,
+    Document,
     EndLifetime,
     Get,
     Park,
@@ -71,6 +73,18 @@ class Engine:
     def note(self, key: Key, action: Action, transition: Transition) -> None:
         """See an action that was applied."""
 
+    def transition(self, slot: Slot, action: Action) -> Transition:
+        """What the machine says of an action."""
+        return apply(slot, action)
+
+    def moves(self, slot: Slot) -> tuple[Action, ...]:
+        """What the machine lets a Host do by itself now."""
+        return enabled(slot, self.now, lease=LEASE_SECONDS * MILLISECONDS)
+
+    def admit(self, value: Any) -> Document:
+        """A caller's document as the machine is told of it."""
+        return admit(value, self.latitude)
+
     def pick_version(self) -> str | None:
         """One Version by the weights of this instant (CTX-2), or None where there is no Deployment."""
         raise NotImplementedError
@@ -92,7 +106,7 @@ class Engine:
     def perform(self, key: Key, action: Action) -> Reply:
         """Apply one action, keep the state that it leads to, and tell who waits for it."""
         before = self.slot(key)
-        transition = apply(before, action)
+        transition = self.transition(before, action)
         state = transition.state
         if state is not before:
             self.slots[key] = state
@@ -110,7 +124,7 @@ class Engine:
         self.reach()
         chosen = self._issue() if id is None else id
         key = (self.uid, chosen if isinstance(chosen, str) else "")
-        self._call(key, Create(self.now, chosen, document(params, self.latitude)))
+        self._call(key, Create(self.now, chosen, self.admit(params)))
         return str(chosen)
 
     def get(self, id: Any) -> str:
@@ -129,7 +143,7 @@ class Engine:
     def send_event(self, id: Any, type: Any, payload: Any = None) -> None:
         """Accept an event durably (EVT-1)."""
         self.reach()
-        stored = document(payload, self.latitude)
+        stored = self.admit(payload)
         size = 0
         if isinstance(type, str) and documents.scalars(type) is not None:
             size = documents.event_bytes(type, stored if isinstance(stored, bytes) else None)
@@ -169,7 +183,7 @@ class Engine:
 
     def next_move(self, key: Key) -> Action | None:
         """The next thing that the Host does by itself for one instance."""
-        for action in enabled(self.slot(key), self.now, lease=LEASE_SECONDS * MILLISECONDS):
+        for action in self.moves(self.slot(key)):
             if isinstance(action, Wake | EndLifetime) and not self.can_process_deadlines():
                 continue
             if isinstance(action, StopAck) and not self.can_stop(key, action.token):

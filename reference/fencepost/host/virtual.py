@@ -29,7 +29,7 @@ from fencepost.contexts.execution import (
 from fencepost.host.calls import CallError, Moment
 from fencepost.host.engine import LEASE_SECONDS, Engine, Key
 from fencepost.host.instruments import Deed, Traps, parse_point
-from fencepost.machine import Rules, Transition, apply, status_of
+from fencepost.machine import Rules, Transition, status_of
 from fencepost.machine.actions import (
     Action,
     BeginStep,
@@ -84,6 +84,8 @@ class _Port:
 class VirtualHost(Engine):
     """One Workflow class under a clock that only `advance` moves. Every call is answered or in flight when it
     returns."""
+
+    execution_class = Execution
 
     def __init__(
         self,
@@ -265,7 +267,7 @@ class VirtualHost(Engine):
             slot = self.slot(owner.key)
             if isinstance(slot, Instance) and slot.owner == owner.token and not owner.frozen | owner.lapsed:
                 renewal = Renew(slot.lease_until - 1, owner.token, lease_until)
-                self.slots[owner.key] = apply(slot, renewal).state
+                self.slots[owner.key] = self.transition(slot, renewal).state
 
     def _supervise(self) -> None:
         for key in list(self.slots):
@@ -295,7 +297,7 @@ class VirtualHost(Engine):
         slot = self.slot(key)
         assert isinstance(slot, Instance)
         params = None if slot.params is None else documents.decode(slot.params)
-        execution = Execution(
+        execution = self.execution_class(
             self.versions[claim.version],
             self.class_name,
             self.environment(claim.version),
