@@ -178,7 +178,10 @@ def select(
 
 
 def dumps(scenario: Scenario | Mapping[str, Any]) -> str:
-    """The house's layout: two spaces, one operation of a program and one entry of the schedule per line."""
+    """The house's layout: two spaces, one operation of a program and one entry of the schedule per line.
+
+    Pure ASCII, so that no editor that normalizes text, and no look-alike, changes what a scenario says.
+    """
     document = scenario.document if isinstance(scenario, Scenario) else scenario
     members = [f"  {_text(key)}: {_laid_out(key, value)}" for key, value in document.items()]
     return "{\n" + ",\n".join(members) + "\n}\n"
@@ -202,11 +205,7 @@ def _lines(values: list[Any], indent: str, closing: str) -> str:
 
 
 def _text(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
+    return json.dumps(value, ensure_ascii=True)
 
 
 def _matches(name: str, patterns: Collection[str]) -> bool:
