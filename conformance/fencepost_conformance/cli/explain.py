@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 import click
+from fencepost_spec import words
 from fencepost_spec.catalogue import Clause
 from fencepost_spec.clause import split_id
 from fencepost_spec.limits import TABLE
@@ -16,7 +17,6 @@ from fencepost_spec.limits import TABLE
 from ..adapter import INSTRUMENTS
 from . import screen, sources
 from .trouble import Trouble
-from .words import WORDS
 
 SHOWN_SCENARIOS = 12  # of one clause; 'fencepost list scenarios' has all of them
 LookUp = Callable[[str], Iterable[str]]
@@ -50,7 +50,7 @@ def command(word: str) -> None:
 def known() -> set[str]:
     """Every word that can be explained."""
     clauses = sources.catalogue()
-    return {*clauses.clauses, *clauses.chapters, *TABLE, *INSTRUMENTS, *WORDS, *_quoted()}
+    return {*clauses.clauses, *clauses.chapters, *TABLE, *INSTRUMENTS, *words.load(), *_quoted()}
 
 
 def _clause(word: str) -> Iterator[str]:
@@ -131,13 +131,14 @@ def _quoted() -> dict[str, list[Clause]]:
 
 
 def _word(word: str) -> Iterator[str]:
-    known = WORDS.get(word)
-    clauses = _quoted().get(word, [])
-    if known is not None:
-        yield f"{word}: {known.kind}: {known.meaning}"
-    elif clauses:
-        yield f"{word}: named by {', '.join(clause.id for clause in clauses)}"
-    yield from _named(clauses)
+    meanings = words.load().get(word, ())
+    clauses = {clause.id: clause for clause in _quoted().get(word, [])}
+    for each in meanings:
+        yield f"{word}: {each.kind_meaning}: {each.meaning}"
+        clauses |= {id: sources.catalogue().clauses[id] for id in each.clauses}
+    if clauses and not meanings:
+        yield f"{word}: named by {', '.join(clauses)}"
+    yield from _named(clauses.values())
 
 
 def _named(clauses: Iterable[Clause]) -> Iterator[str]:
