@@ -17,20 +17,17 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fencepost.documents import DocumentError, encode
-
+from . import calls
 from .adapter import INSTRUMENT_OF, PROTOCOL, AdapterFault, Answer, Connection, Handshake, parse_handshake
 from .expectations import alternatives, bare, judge, shown, within
 from .management import Management
-from .probe.oddities import ROOTS
-from .probe.values import build, form_of, interpolate, resolve
+from .probe.values import build, interpolate
 from .results import CheckResult, Difference, Outcome
 from .scenario import Scenario, ScenarioError
 
 DEADLINE_SECONDS = 60.0  # of one request, in real time
 _MILLISECONDS = 1000
 _PAST_LEASE_SECONDS = 1  # a Host's clock may be as coarse as a second (TIM-1)
-_FILLER = ',"filler":""'
 
 Entry = Mapping[str, Any]
 
@@ -192,8 +189,8 @@ class Run:
             self.ask("settle")
 
     def _checked(self, op: str, answer: Answer | None) -> Answer | None:
-        if answer is not None and answer.error is None and op in _SHAPES:
-            kind, words = _SHAPES[op]
+        if answer is not None and answer.error is None and op in calls.SHAPES:
+            kind, words = calls.SHAPES[op]
             if not isinstance(answer.value, kind):
                 raise AdapterFault(f"{op} returned {answer.value!r:.60}; return {words}")
         return answer
@@ -225,7 +222,10 @@ class Run:
 
     def request(self, call: Entry) -> tuple[str, dict[str, Any]]:
         """The adapter's method and arguments for a CALL."""
-        return _CALLS[word_of(call)](self, call)
+        word = word_of(call)
+        if word == "resource":
+            return word, {"request": self.management.request(call)}
+        return calls.OPS[word], calls.arguments(word, call, self.scenario, self.variables)
 
     def conclude(self, call: Entry, answer: Answer | None, entry: Entry) -> bool:
         """What becomes of a CALL that has ended; `entry` carries the expectation and the blame."""
@@ -253,7 +253,7 @@ class Run:
         answer = self._landed.pop(entry["await"], None) or self.connection.poll(
             ticket, self.connection.patience
         )
-        answer = self._checked(self.request_op(call), answer)
+        answer = self._checked(calls.OPS[word_of(call)], answer)
         if answer is not None:
             del self._flying[entry["await"]]
         self.conclude(call, answer, entry)
@@ -274,10 +274,6 @@ class Run:
                 f'{self.scenario.id}: {self.at}: no call was begun as {name!r}; add a "start"'
             )
         return self._flying[name]
-
-    def request_op(self, call: Entry) -> str:
-        """The adapter's method for a CALL."""
-        return _OPS[word_of(call)]
 
     def enter_drop_response(self, entry: Entry) -> None:
         op, arguments = self.request(entry["dropResponse"])
@@ -318,74 +314,8 @@ class Run:
                     entry, {name: expected}, {name: seen}, f"{word} of {key}: {seen}, expected {expected}"
                 )
 
-    # Params
 
-    def params(self, call: Entry) -> Any:
-        """The VALUE of a create's params: its document, with the program beside it."""
-        given = call.get("params", {})
-        program = self.scenario.program(call["program"])
-        word = form_of(given)
-        if word == "$oddity":
-            kind = given["$oddity"]
-            return given if kind in ROOTS else {"program": {"$literal": program}, "oddity": given}
-        if word == "$size":
-            return {
-                "program": {"$literal": program},
-                "filler": {"$repeat": ["x", _filler(program, given["$size"])]},
-            }
-        if word is not None:
-            built = build(given, self.variables)
-            return {"program": {"$literal": program}, **{key: {"$literal": built[key]} for key in built}}
-        return {"program": {"$literal": program}, **resolve(given or {}, self.variables)}
-
-
-# What a request turns into
-
-_Request = tuple[str, dict[str, Any]]
-
-
-def _create(run: Run, call: Entry) -> _Request:
-    arguments: dict[str, Any] = {}
-    if call["create"] is not None:
-        arguments["id"] = resolve(call["create"], run.variables)
-    if "program" in call:
-        arguments["params"] = run.params(call)
-    elif "params" in call:
-        arguments["params"] = resolve(call["params"], run.variables)
-    return "create", arguments
-
-
-def _send_event(run: Run, call: Entry) -> _Request:
-    given = {key: resolve(call[key], run.variables) for key in ("type", "payload") if key in call}
-    return "send_event", {"id": resolve(call["sendEvent"], run.variables), **given}
-
-
-def _by_id(run: Run, call: Entry) -> _Request:
-    word = word_of(call)
-    return word, {"id": resolve(call[word], run.variables)}
-
-
-_CALLS: Mapping[str, Callable[[Run, Entry], _Request]] = {
-    "create": _create,
-    "get": _by_id,
-    "status": _by_id,
-    "sendEvent": _send_event,
-    "terminate": _by_id,
-    "resource": lambda run, call: ("resource", {"request": run.management.request(call)}),
-}
-
-_OPS = {word: word for word in _CALLS} | {"sendEvent": "send_event"}
-
-_SHAPES: Mapping[str, tuple[type, str]] = {
-    "create": (str, "the id, a string"),
-    "status": (dict, "the status answer, an object"),
-    "resource": (dict, "an object with the status code"),
-}
-
-
-def _asks(op: str, **fixed: Any) -> Callable[[Run, Entry], None]:
-    return lambda run, entry: run.ask(op, **fixed) and None
-
+# The table
 
 ENTRIES: Mapping[str, Callable[[Run, Entry], Any]] = {
     "create": Run.enter_call,
@@ -457,18 +387,6 @@ def _value(op: str, answer: Answer) -> Any:
 
 def _milliseconds(seconds: float) -> int:
     return round(seconds * _MILLISECONDS)
-
-
-def _filler(program: Any, size: int) -> int:
-    """Characters of filler with which params of this program have exactly `size` canonical bytes."""
-    try:
-        bare_bytes = len(encode({"program": program}))
-    except DocumentError as error:
-        raise ScenarioError(f"$size: the program is no document ({error})") from None
-    room = size - bare_bytes - len(_FILLER)
-    if room < 0:
-        raise ScenarioError(f"$size {size}: the program alone needs {bare_bytes + len(_FILLER)}; give more")
-    return room
 
 
 def _detail(fault: AdapterFault) -> str:
