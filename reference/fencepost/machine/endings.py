@@ -2,7 +2,17 @@
 stopped."""
 
 from fencepost.machine.records import evolve
-from fencepost.machine.state import MILLISECONDS, Context, Failed, Instance, Reason, Step, Succeeded, Terminal
+from fencepost.machine.state import (
+    MILLISECONDS,
+    Context,
+    Failed,
+    Instance,
+    Reason,
+    Step,
+    Succeeded,
+    Terminal,
+    parked_on,
+)
 
 
 def decide(instance: Instance, terminal: Terminal) -> Instance:
@@ -21,7 +31,8 @@ def publish(instance: Instance, now: int) -> Instance:
     if decision is None or instance.contexts:  # PUB-1, TRM-1
         return instance
     latitude = instance.rules.latitude
-    if now >= instance.ends_at and latitude.stop_after_lifetime == "lifetime-exceeded":
+    late = decision.at < instance.ends_at <= now
+    if late and latitude.stop_after_lifetime == "lifetime-exceeded":
         decision = Terminal("errored", decision.at, reason="lifetime_exceeded")  # LIF-5
     from_decision = latitude.retention_from == "decision"  # RET-4
     return evolve(
@@ -68,17 +79,22 @@ def fail_attempt(step: Step, now: int) -> Step:
     return evolve(step, failures=failures, deadline=now + delay if delay else None)  # DO-3
 
 
+def fence(instance: Instance) -> Instance:
+    """The instance without an owner: only what it is parked on stays its current step (PUB-2)."""
+    fenced = evolve(instance, owner=0)
+    return fenced if parked_on(fenced) is not None else evolve(fenced, current=None)
+
+
 def lose_owner(instance: Instance, now: int) -> Instance:
     """Fence the owner; its uncommitted attempt leaves no outcome behind (DO-12), unless lost attempts count
     (DO-11)."""
     context = instance.context(instance.owner)
-    fenced = evolve(instance, owner=0)
     if context is None or context.open is None or instance.rules.latitude.lost_attempt == "not-counted":
-        return fenced
+        return fence(instance)
     step = instance.history[context.open]
-    if step.kind != "do" or step.finished or step.deadline is not None or not instance.live:
-        return fenced
-    return put_step(fenced, context.open, fail_attempt(step, now))
+    if step.kind != "do" or step.finished:
+        return fence(instance)
+    return fence(put_step(instance, context.open, fail_attempt(step, now)))
 
 
 SUCCESS = Succeeded(None)

@@ -82,8 +82,6 @@ def enabled(slot: Slot, now: int, *, version: str = "", lease: int = 1) -> tuple
     if not isinstance(slot, Instance):
         return ()
     actions: list[Action] = []
-    if instances.claimable(slot, now):
-        actions.append(Claim(now, slot.token + 1, version, now + lease))
     if lifetime_over(slot, now):
         actions.append(EndLifetime(now))
     elif instances.due(slot, now):
@@ -93,16 +91,20 @@ def enabled(slot: Slot, now: int, *, version: str = "", lease: int = 1) -> tuple
     for context in slot.contexts:
         if context.token != slot.owner:
             actions.append(StopAck(now, context.token))
+    if instances.claimable(slot, now):  # last: what can be stopped is stopped first, and need not be (CTX-4)
+        actions.append(Claim(now, slot.token + 1, version, now + lease))
     return tuple(actions)
 
 
 def next_instant(slot: Slot) -> int | None:
     """The earliest instant (milliseconds) at which time alone enables something, leases apart; None if it
     never does."""
-    if not isinstance(slot, Instance) or not slot.live or slot.closed:
+    if not isinstance(slot, Instance) or not slot.live:
         return None
+    latitude = slot.rules.latitude
+    over = slot.ends_at + (latitude.at_lifetime_end == "outcome-wins")  # LIF-2
     step = parked_on(slot)
-    if step is None or step.deadline is None:
-        return slot.ends_at
-    strictly_after = step.kind == "wait" or slot.rules.latitude.sleep_at_deadline == "parked"  # WFE-5, SLP-6
-    return min(slot.ends_at, step.deadline + strictly_after)
+    if step is None or step.deadline is None or slot.closed:
+        return over
+    strictly_after = step.kind == "wait" or latitude.sleep_at_deadline == "parked"  # WFE-5, SLP-6
+    return min(over, step.deadline + strictly_after)

@@ -1,14 +1,14 @@
 """The state of one instance id inside one Workflow resource.
 
-A slot is `Vacant` or an `Instance`. Everything that a Host must keep is here, and nothing that can be derived
-is:
+A slot is `Vacant` or an `Instance`. Everything that a Host must keep is here, and nothing that can be
+derived is:
 
 - the *history* is a map from name to `Step`; a finished step never changes;
-- `contexts` are those not yet proven stopped; `owner` is the token of the one that may commit, or 0 when all
-  are fenced;
-- `current` names the step that the latest context began last. An unowned instance whose current step is
-  pending is *parked* on it, so that a crash between the registration of a wait and the stop of its context
-  changes nothing;
+- `contexts` are those not yet proven stopped; `owner` is the token of the one that may commit, or 0
+  when all are fenced;
+- `current` names the step that the owner began last. An unowned instance has none, unless it is
+  *parked*: then that step is pending, or was settled since. So a crash between the registration of a
+  wait and the stop of its context changes nothing;
 - `decision` is a terminal outcome that is not published yet because some context is not proven stopped.
 
 Instants are integer milliseconds, documents are their canonical bytes.
@@ -198,7 +198,7 @@ def status_of(instance: Instance) -> Status:
         return "running"  # PUB-1: nothing parked or terminal is visible before the code is stopped
     latitude = instance.rules.latitude
     step = instance.history[instance.current] if instance.current is not None else None
-    if step is None or (step.kind == "do" and not step.failures):
+    if step is None:
         return "queued"
     if parked_on(instance) is None and latitude.awake_status != "parked":
         return "running" if latitude.awake_status == "running" else "queued"  # STA-1
