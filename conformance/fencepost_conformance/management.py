@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from .adapter import Answer
 from .expectations import alternatives, is_range, same, within
+from .observations import NO_ANSWER
 from .probe.values import build, form_of
 
 if TYPE_CHECKING:
-    from .runner import Run
+    from .run import Run
 
 TERMINAL = frozenset({"succeeded", "failed"})
 UNFINISHED = frozenset({"queued", "running", "waiting_input", "reconciling"})
@@ -65,27 +66,30 @@ class Management:
         call = {"resource": "DELETE", "on": "workflow"}
         request = self.request(call)
         self._deleted = request["uid"]
-        self.conclude(call, self._run.call("resource", {"request": request}), entry)
+        self.conclude(call, self._run.call("resource", {"request": request}), entry, "deleteResource")
 
     def enter_recreate(self, entry: Entry) -> None:
         self._run.ask("recreate_resource")
         uid = self._predefined().get("workflow")
+        self._run.observe("recreateResource", {"uid": uid})
         if uid == self._deleted:
             self._run.differ(
                 entry, {"uid": "a new one"}, {"uid": uid}, "the re-created resource has the old UID", "DEL-7"
             )
 
     def enter_observe(self, entry: Entry) -> None:
-        self._observed(entry)
+        self._run.observe("observe", self._observed(entry))
 
     def enter_ready(self, entry: Entry) -> None:
         observed = self._observed(entry)
+        self._run.observe("ready", observed)
         if observed is not None and observed.get("ready") is not entry["ready"]:
             expected, seen = {"ready": entry["ready"]}, {"ready": observed.get("ready")}
             self._run.differ(entry, expected, seen, f"ready is {seen['ready']}, expected {expected['ready']}")
 
     def enter_counts(self, entry: Entry) -> None:
         observed = self._observed(entry)
+        self._run.observe("counts", observed)
         if observed is None:
             return
         counts = observed.get("instanceCounts")
@@ -126,13 +130,15 @@ class Management:
             )
         return request
 
-    def conclude(self, call: Entry, answer: Answer | None, entry: Entry) -> bool:
+    def conclude(self, call: Entry, answer: Answer | None, entry: Entry, shown_as: str = "") -> bool:
         """Judge the answer to a `resource` call, once its Operation can be judged, and keep what it says."""
         expect = entry.get("expect", call.get("expect"))
         if expect is None and call["resource"] == "GET":
             expect = {"status": 200}
         if answer is not None and answer.error is None:
             answer = self._awaited(answer.value, expect)
+        if shown_as:
+            self._run.observe(shown_as, NO_ANSWER if answer is None else answer)
         blamed = {**call, **entry}
         held = self._run.hold(blamed, answer, expect if expect is not None else {}, self._mismatch)
         if (

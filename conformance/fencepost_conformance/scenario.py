@@ -58,6 +58,11 @@ class Scenario:
         return self.document.get("for") == "reference"
 
     @property
+    def judged(self) -> bool:
+        """Whether it carries no expectations: a judge says whether what was seen is admissible."""
+        return bool(self.document.get("judged", False))
+
+    @property
     def schedule(self) -> list[dict[str, Any]]:
         """The entries, in order."""
         return list(self.document["schedule"])
