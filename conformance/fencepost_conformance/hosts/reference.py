@@ -10,8 +10,8 @@ from typing import Any
 
 from fencepost import workflow
 from fencepost.host.calls import CallError
+from fencepost.host.engine import LEASE_SECONDS
 from fencepost.host.managed import ManagedHost
-from fencepost.host.virtual import LEASE_SECONDS
 from fencepost.machine import Rules
 
 from fencepost_conformance.adapter import ABSENT, INSTRUMENTS, PROTOCOL, Call, HostError, Setup
@@ -76,22 +76,12 @@ class ReferenceAdapter:
         return _told(lambda: self.host.status(id))
 
     def send_event(self, id: Any, type: Any, payload: Any) -> Any:
-        return _told(lambda: self.host.send_event(id, type, _given(payload)))
+        in_flight = _told(lambda: self.host.send_event(id, type, _given(payload)))
+        return None if in_flight is None else _passed_on(in_flight)
 
     def terminate(self, id: Any) -> Any:
         """A future while the stop is not proven."""
-        inner = _told(lambda: self.host.terminate(id))
-        outer: Future[None] = Future()
-
-        def pass_on(done: Future[None]) -> None:
-            error = done.exception()
-            if error is None:
-                outer.set_result(None)
-            else:
-                outer.set_exception(_translated(error))
-
-        inner.add_done_callback(pass_on)
-        return outer
+        return _passed_on(_told(lambda: self.host.terminate(id)))
 
     # -- instruments -------------------------------------------------------------------------------
 
@@ -190,6 +180,21 @@ def _given(value: Any) -> Any:
 
 def _translated(error: BaseException) -> BaseException:
     return HostError(error.name, error.message) if isinstance(error, CallError) else error
+
+
+def _passed_on(inner: Future[None]) -> Future[None]:
+    """The same future, in the words of the adapter."""
+    outer: Future[None] = Future()
+
+    def pass_on(done: Future[None]) -> None:
+        error = done.exception()
+        if error is None:
+            outer.set_result(None)
+        else:
+            outer.set_exception(_translated(error))
+
+    inner.add_done_callback(pass_on)
+    return outer
 
 
 def _told(call: Callable[[], Any]) -> Any:

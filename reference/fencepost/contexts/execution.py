@@ -19,7 +19,7 @@ from fencepost.admission import admit
 from fencepost.contexts.turns import Abandoned, Promise, Turns
 from fencepost.machine.actions import Document
 from fencepost.machine.latitude import Latitude
-from fencepost.machine.replies import BadArgument, Pending, Recorded, Reply, Run
+from fencepost.machine.replies import BadArgument, Pending, Recorded, Replaying, Reply, Run
 from fencepost.machine.state import Failed, Kind
 from fencepost.workflow import StepError, WorkflowEvent
 
@@ -92,7 +92,8 @@ class _Call:
     name: str
     kind: Kind
     promise: Promise
-    effect: Callable[[], Any] | None
+    replaying: Replaying | None = None
+    effect: Callable[[], Any] | None = None
     began: bool = False
     running: Promise | None = None
     proposed: bool = False
@@ -150,6 +151,11 @@ class Execution:
         self._call: _Call | None = None
         self._genuine: list[StepError] = []
         self._live_result: Any = None
+
+    @property
+    def open_step(self) -> str | None:
+        """The name of the step call that is open in this context."""
+        return self._call.name if self._call is not None else None
 
     # -- turns -------------------------------------------------------------------------------------
 
@@ -227,12 +233,14 @@ class Execution:
                 raise TypeError(reply.message)  # STP-4
             promise.reject(TypeError(reply.message))
         elif isinstance(reply, Run):
-            self._call = _Call(name, kind, promise, effect)
+            self._displace()
+            self._call = _Call(name, kind, promise, effect=effect)
             if self._latitude.overlapped_effect == "started":  # STP-10
                 self._begin_effect(self._call)
-        elif isinstance(reply, Pending):
-            self._call = _Call(name, kind, promise, None)
-            if self._latitude.park_after == "at-once":  # STP-10
+        elif isinstance(reply, Pending | Replaying):
+            self._displace()
+            self._call = _Call(name, kind, promise, reply if isinstance(reply, Replaying) else None)
+            if self._latitude.park_after == "at-once" and isinstance(reply, Pending):  # STP-10
                 self._call.proposed = True
                 self._park_now()
         else:
@@ -245,6 +253,12 @@ class Execution:
         self.deliver(self._port.park())
         if self.dead:
             raise Abandoned
+
+    def _displace(self) -> None:
+        """A replay that counted as open gives way to the call that came beside it (STP-10)."""
+        call = self._call
+        if call is not None and call.replaying is not None:
+            self._settle_promise(call.promise, call.kind, call.replaying)
 
     def _begin_effect(self, call: _Call) -> None:
         call.running = self.turns.start(self.execute(call.effect))
@@ -266,7 +280,7 @@ class Execution:
         else:
             self._die()
 
-    def _settle_promise(self, promise: Promise, kind: Kind, reply: Recorded) -> None:
+    def _settle_promise(self, promise: Promise, kind: Kind, reply: Recorded | Replaying) -> None:
         outcome, live, self._live_result = reply.outcome, self._live_result, None
         if isinstance(outcome, Failed):
             error = StepError(outcome.name)  # ERR-1

@@ -13,6 +13,7 @@ from fencepost import documents
 from fencepost.admission import admit
 from fencepost.contexts.execution import Proposal, ProposeCommit, ProposeSettle
 from fencepost.host.calls import CallError, status_document
+from fencepost.host.flights import Flights
 from fencepost.machine import Rules, Slot, Transition, Vacant, apply, enabled
 from fencepost.machine.actions import (
     Action,
@@ -30,7 +31,9 @@ from fencepost.machine.actions import (
     Terminate,
     Wake,
 )
-from fencepost.machine.replies import Done, Rejected, Reply, StatusAnswer
+from fencepost.machine.arguments import Misfit, check_text
+from fencepost.machine.events import TERMINAL
+from fencepost.machine.replies import Done, Rejected, Reply, StatusAnswer, Unproven
 from fencepost.machine.state import MILLISECONDS, Instance
 
 Key = tuple[str, str]
@@ -54,7 +57,7 @@ class Engine:
         self._chance = random.Random(seed)
         self._issued = 0
         self._moves = 0
-        self._terminating: dict[Key, list[Future[None]]] = {}
+        self.flights = Flights()
 
     # -- what a Host adds --------------------------------------------------------------------------
 
@@ -113,8 +116,7 @@ class Engine:
             self._moves += 1
         self.note(key, action, transition)
         if isinstance(state, Instance) and state.terminal is not None:
-            for waiting in self._terminating.pop(key, ()):
-                waiting.set_result(None)  # TRM-5
+            self.flights.land(key)
         return transition.reply
 
     # -- the caller's binding ----------------------------------------------------------------------
@@ -130,6 +132,8 @@ class Engine:
     def get(self, id: Any) -> str:
         """Answer the id if an instance is held under it (BND-4)."""
         self.reach()
+        if self.latitude.bad_id_look_up == "other-rejection":
+            self._check_id(id)  # BND-9
         self._call(self._key(id), Get(self.now))
         return str(id)
 
@@ -140,30 +144,40 @@ class Engine:
         assert isinstance(answer, StatusAnswer)
         return status_document(answer, self.latitude)
 
-    def send_event(self, id: Any, type: Any, payload: Any = None) -> None:
-        """Accept an event durably (EVT-1)."""
+    def send_event(self, id: Any, type: Any, payload: Any = None) -> Future[None] | None:
+        """Accept an event durably (EVT-1); a future only where the call is held back until an ending
+        (TRM-6)."""
         self.reach()
         stored = self.admit(payload)
         size = 0
         if isinstance(type, str) and documents.scalars(type) is not None:
             size = documents.event_bytes(type, stored if isinstance(stored, bytes) else None)
-        self._call(self._key(id), SendEvent(self.now, type, stored, size))
+        key = self._key(id)
+        held_back = isinstance(self._call(key, SendEvent(self.now, type, stored, size), run=False), Unproven)
+        future = self.flights.take_off(key, CallError(TERMINAL.name, TERMINAL.message)) if held_back else None
+        self.run()
+        return future
 
     def terminate(self, id: Any) -> Future[None]:
         """Begin a terminate; the future ends once `terminated`, or an earlier outcome, is published
         (TRM-1)."""
         self.reach()
         key = self._key(id)
-        future: Future[None] = Future()
-        if isinstance(self._call(key, Terminate(self.now), run=False), Done):
-            future.set_result(None)
-        else:
-            self._terminating.setdefault(key, []).append(future)
+        ended = isinstance(self._call(key, Terminate(self.now), run=False), Done)
+        future = self.flights.take_off(key)
+        if ended:
+            self.flights.land(key)
         self.run()
         return future
 
     def _key(self, id: Any) -> Key:
         return (self.uid, id if isinstance(id, str) else "")
+
+    def _check_id(self, id: Any) -> None:
+        try:
+            check_text(id, "id", self.rules.limits.id_scalars)
+        except Misfit as misfit:
+            raise CallError("TypeError", str(misfit)) from None
 
     def _issue(self) -> str:
         while True:

@@ -50,7 +50,8 @@ def _set_up(
     class_name: str,
     own_binding: bool,
 ) -> Management:
-    """A management with the probe set up at instant 0; its state is immutable, so Hosts start from it again."""
+    """A management with the probe set up at instant 0; its state is immutable, so Hosts start from it
+    again."""
     management = Management(grants=GRANTS)
     exports = {name: dict(found) for name, found in abilities}
     management.set_up_probe(0, exports, dict(deployed), class_name=class_name, own_binding=own_binding)

@@ -78,7 +78,7 @@ class _Port:
         return self.host.begin(self.key, self.token, kind, name, arguments)
 
     def park(self) -> Reply:
-        return self.host.perform(self.key, Park(self.host.now, self.token))
+        return self.host.park_at_once(self.key, self.token)
 
 
 class VirtualHost(Engine):
@@ -195,9 +195,7 @@ class VirtualHost(Engine):
 
     def restart(self) -> None:
         """End the Host's process hard: executions and calls in flight are gone, the store stays."""
-        for waiting in [each for group in self._terminating.values() for each in group]:
-            waiting.set_exception(CallError("backend_unavailable", "the Host was restarted"))
-        self._terminating.clear()
+        self.flights.abort_all(CallError("backend_unavailable", "the Host was restarted"))
         self.faulty.clear()
         for owner in list(self.owners):
             self._lose(owner)
@@ -240,8 +238,7 @@ class VirtualHost(Engine):
             return False
         for key in keys:
             self.perform(key, Purge(self.now))
-            for waiting in self._terminating.pop(key, ()):
-                waiting.set_exception(CallError("unknown_instance", "the resource was deleted"))
+            self.flights.abort(key, CallError("unknown_instance", "the resource was deleted"))
         return True
 
     # -- the supervisor ----------------------------------------------------------------------------
@@ -256,9 +253,7 @@ class VirtualHost(Engine):
             self._run_owners()
             self._run_queued()
         if self.latitude.unprovable_terminate == "rejected":  # TRM-6
-            for waiting in [each for group in self._terminating.values() for each in group]:
-                waiting.set_exception(CallError("backend_unavailable", "the stop is not proven"))
-            self._terminating.clear()
+            self.flights.reject_terminates(CallError("backend_unavailable", "the stop is not proven"))
 
     def _renew(self) -> None:
         """Owners that have been alive all the time renewed in time; only then does anybody look at expiry."""
@@ -308,9 +303,9 @@ class VirtualHost(Engine):
         owner = Owner(key, claim.token, claim.version, execution)
         self.owners.append(owner)
         if self.latitude.extra_contexts == "more" and key not in self._rehearsed:
+            execution.turn()  # CTX-3: it runs to its first step call, and is lost there
             self._rehearsed.add(key)
-            execution.turn()
-            self._lose(owner)  # CTX-3
+            self._lose(owner)
 
     # -- owners ------------------------------------------------------------------------------------
 
@@ -333,12 +328,26 @@ class VirtualHost(Engine):
 
     def begin(self, key: Key, token: int, kind: Kind, name: Any, arguments: Mapping[str, Any]) -> Reply:
         """A step call of an execution, in the middle of its turn."""
+        if self.latitude.extra_contexts == "more" and key not in self._rehearsed:
+            return Fenced()
         reply = self.perform(key, BeginStep(self.now, token, kind, name, MappingProxyType(dict(arguments))))
         if kind == "wait" and isinstance(reply, Recorded) and self.traps.armed(key[1], "consumed", name):
             for owner in self.owners:
                 if self._is(owner, key, token):
                     owner.snared = self.traps.spring(key[1], "consumed", name)
             return Fenced()  # it never hears of its event
+        return reply
+
+    def park_at_once(self, key: Key, token: int) -> Reply:
+        """Park in the middle of a turn (STP-10); a trap that this meets springs when the turn is over."""
+        owner = next(owner for owner in self.owners if self._is(owner, key, token))
+        step = owner.execution.open_step
+        if self._consumed(owner, step) and self.traps.armed(key[1], "consumed", step):
+            owner.snared = self.traps.spring(key[1], "consumed", step)
+            return Fenced()
+        reply = self.perform(key, Park(self.now, token))
+        if isinstance(reply, Parked):
+            owner.snared = self.traps.spring(key[1], "parked", step)
         return reply
 
     def _propose(self, owner: Owner, proposal: Proposal) -> None:

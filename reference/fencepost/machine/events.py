@@ -4,7 +4,7 @@ from fencepost.machine.actions import SendEvent, Unfit
 from fencepost.machine.arguments import Misfit, check_text
 from fencepost.machine.endings import lifetime_over, put_step
 from fencepost.machine.records import evolve
-from fencepost.machine.replies import Accepted, Rejected, Transition
+from fencepost.machine.replies import Accepted, Rejected, Transition, Unproven
 from fencepost.machine.state import Event, Instance, Slot, Step, Succeeded, Vacant, held
 
 TERMINAL = Rejected("instance_terminal", "the instance has ended")
@@ -69,7 +69,8 @@ def _misfit(slot: Slot, action: SendEvent) -> Rejected | None:
     if action.payload is Unfit.TOO_LARGE:
         return Rejected("document_too_large", "the payload is over the byte limit of a document")  # DOC-8
     if action.payload is Unfit.INVALID:
-        return Rejected("TypeError", "the payload is no document")  # DOC-11
+        known = slot.rules.latitude.bad_payload == "type-error"
+        return Rejected("TypeError" if known else "DataError", "the payload is no document")  # DOC-11
     return None
 
 
@@ -85,6 +86,8 @@ def _while_ending(instance: Instance) -> Transition:
     """Decided but not published (TRM-6), or past a lifetime whose end nobody has processed yet (LIF-5)."""
     latitude = instance.rules.latitude
     choice = latitude.send_after_lifetime if instance.live else latitude.send_while_ending
+    if choice == "held-back":
+        return Transition(instance, Unproven(), ("TRM-6",))  # answered once the ending is published
     if choice == "accepted-and-purged":  # EVT-6: its place is after every event that the ending purges
         counted = evolve(instance, accepted=instance.accepted + 1)
         return Transition(counted, Accepted(counted.accepted), ("TRM-6", "EVT-6"))

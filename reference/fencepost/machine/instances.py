@@ -21,6 +21,7 @@ from fencepost.machine.endings import (
     SUCCESS,
     decide,
     end_lifetime,
+    fence,
     lifetime_over,
     lose_owner,
     publish,
@@ -75,7 +76,8 @@ def _misfit(slot: Slot, action: Create) -> Rejected | None:
     try:
         check_text(action.id, "id", slot.rules.limits.id_scalars)  # BND-2
     except Misfit as misfit:
-        return Rejected("TypeError", str(misfit))  # BND-9
+        known = slot.rules.latitude.bad_id == "type-error"
+        return Rejected("TypeError" if known else "RangeError", str(misfit))  # BND-9
     if action.params is Unfit.TOO_LARGE:
         return Rejected("document_too_large", "params are over the byte limit of a document")  # DOC-8
     if action.params is Unfit.INVALID:
@@ -85,11 +87,15 @@ def _misfit(slot: Slot, action: Create) -> Rejected | None:
 
 def get(slot: Slot, action: Get) -> Transition:
     """Whether the id is held (BND-4)."""
+    if slot.closed and slot.rules.latitude.while_deleting == "refuses":
+        return Transition(slot, CLOSED, ("STA-1",))
     return Transition(slot, Done() if held(slot, action.now) else UNKNOWN, ("BND-4", "RET-1"))
 
 
 def read_status(slot: Slot, action: ReadStatus) -> Transition:
     """The status, the output of a complete and the reason of an errored instance (BND-5, BND-6)."""
+    if slot.closed and slot.rules.latitude.while_deleting == "refuses":
+        return Transition(slot, CLOSED, ("STA-1",))
     if isinstance(slot, Vacant) or not held(slot, action.now):
         return Transition(slot, UNKNOWN, ("BND-14",))
     terminal = slot.terminal
@@ -107,16 +113,24 @@ def terminate(slot: Slot, action: Terminate) -> Transition:
         return Transition(slot, Done(), ("TRM-3",))  # TRM-3
     if slot.rules.latitude.terminate_after_lifetime == "errored":  # LIF-5
         slot = end_lifetime(slot, action.now)
-    if slot.live or slot.rules.latitude.terminate_after_settling == "terminated":  # TRM-6
+    if slot.live or _overridden(slot):
         slot = decide(slot, Terminal("terminated", action.now))
     return Transition(slot, Done() if slot.terminal else Unproven(), ("TRM-1", "TRM-2", "TRM-5"))
+
+
+def _overridden(instance: Instance) -> bool:
+    """Whether a terminate replaces what the run has settled as and nobody has seen yet (TRM-6)."""
+    decision = instance.decision
+    if decision is None or decision.status == "terminated" or decision.reason == "lifetime_exceeded":
+        return False
+    return instance.rules.latitude.terminate_after_settling == "terminated"
 
 
 def claimable(instance: Instance, now: int) -> bool:
     """Whether the Host may start a context now: unowned, not parked, not ending (STA-1)."""
     if instance.owner or not instance.live or instance.closed or lifetime_over(instance, now):
         return False
-    if instance.contexts and instance.rules.latitude.overlapping_contexts != "allowed":
+    if instance.contexts and instance.rules.latitude.overlapping_contexts == "after-stop":
         return False  # CTX-4
     return parked_on(instance) is None
 
@@ -205,7 +219,7 @@ def close(slot: Slot, action: Close) -> Transition:
     """Accept nothing new and fence every owner, because the resource is being deleted (DEL-3, DEL-5)."""
     if isinstance(slot, Vacant):
         return Transition(evolve(slot, closed=True), Done(), ("DEL-3",))
-    return Transition(evolve(slot, closed=True, owner=0), Done(), ("DEL-2", "DEL-3", "DEL-5"))
+    return Transition(fence(evolve(slot, closed=True)), Done(), ("DEL-2", "DEL-3", "DEL-5"))
 
 
 def purge(slot: Slot, action: Purge) -> Transition:

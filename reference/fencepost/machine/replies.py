@@ -77,6 +77,22 @@ class BadArgument(Reply):
 
 
 @dataclass(frozen=True)
+class UnfitResult(BadArgument):
+    """The effect ended with what is no document: its call fails with a TypeError, and the attempt is over
+    (DO-9)."""
+
+    refused = False
+
+
+@dataclass(frozen=True)
+class Replaying(Reply):
+    """The step has this recorded outcome, but counts as open until the turn has drained: then `Park`
+    (STP-10)."""
+
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
 class Parked(Reply):
     """The context is fenced and must be stopped; a later one goes on."""
 

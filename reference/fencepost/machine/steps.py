@@ -3,7 +3,7 @@
 
 from fencepost.machine.actions import BeginStep, CommitAttempt, OwnerAction, Park, Renew, Settle, Unfit
 from fencepost.machine.arguments import Configuration, Misfit, check_text, configuration
-from fencepost.machine.endings import SUCCESS, decide, fail, fail_attempt, put_context, put_step
+from fencepost.machine.endings import SUCCESS, decide, fail, fail_attempt, fence, put_context, put_step
 from fencepost.machine.events import consume
 from fencepost.machine.records import evolve
 from fencepost.machine.replies import (
@@ -14,10 +14,12 @@ from fencepost.machine.replies import (
     Parked,
     Pending,
     Recorded,
+    Replaying,
     Reply,
     Run,
     Stopped,
     Transition,
+    UnfitResult,
 )
 from fencepost.machine.state import (
     MILLISECONDS,
@@ -95,7 +97,7 @@ def _replay(instance: Instance, context: Context, name: str, outcome: Outcome, n
         opened = put_context(
             instance, evolve(context, open=name, replaying=True)
         )  # until the turn has drained
-        return Transition(evolve(instance, contexts=opened), Pending(), ("STP-3",))
+        return Transition(evolve(instance, contexts=opened), Replaying(outcome), ("STP-3",))
     return Transition(instance, Recorded(outcome), ("STP-3",))
 
 
@@ -158,7 +160,7 @@ def park(instance: Instance, action: Park) -> Transition:
     if step.outcome is not None and (same_context or context.replaying):
         closed = put_context(instance, evolve(context, open=None, replaying=False))
         return Transition(evolve(instance, contexts=closed), Recorded(step.outcome), ("WFE-4", "SLP-3"))
-    return Transition(evolve(instance, owner=0), Parked(), ("SLP-2", "WFE-3", "PUB-1"))
+    return Transition(fence(instance), Parked(), ("SLP-2", "WFE-3", "PUB-1"))
 
 
 def commit_attempt(instance: Instance, action: CommitAttempt) -> Transition:
@@ -174,14 +176,14 @@ def commit_attempt(instance: Instance, action: CommitAttempt) -> Transition:
     closed = put_context(instance, evolve(context, open=None))
     if isinstance(action.result, Unfit) and latitude.invalid_result == "type-error":  # DO-9
         text = "the effect's result is no document"
-        return Transition(evolve(instance, contexts=closed), BadArgument(text), ("DO-8",))
+        return Transition(evolve(instance, contexts=closed), UnfitResult(text), ("DO-8",))
     if not action.failed and not isinstance(action.result, Unfit):
         outcome = Succeeded(action.result)
         finished = put_step(instance, name, evolve(step, outcome=outcome), contexts=closed)
         return Transition(finished, Recorded(outcome), ("DO-4", "DO-6"))
     failed = fail_attempt(step, action.now)  # DO-4, DO-8
     if failed.outcome is None or latitude.final_rejection == "fresh-context":
-        return Transition(put_step(instance, name, failed, owner=0), Parked(), ("DO-3", "DO-5"))  # DO-5
+        return Transition(fence(put_step(instance, name, failed)), Parked(), ("DO-3", "DO-5"))  # DO-5
     return Transition(
         put_step(instance, name, failed, contexts=closed), Recorded(failed.outcome), ("DO-7", "ERR-1")
     )
@@ -209,7 +211,7 @@ def settle(instance: Instance, action: Settle) -> Transition:
 
 def renew(instance: Instance, action: Renew) -> Transition:
     """Extend the lease of the present owner; a lease that has run out is not renewed (GRT-4)."""
-    if action.token != instance.owner or action.now >= instance.lease_until:
+    if owning(instance, action) is None or action.now >= instance.lease_until:
         return _fenced(instance)
     if action.lease_until < instance.lease_until:
         return Transition(instance, Impossible("a lease is never shortened"))
