@@ -10,6 +10,7 @@ What this Host promises ends with its process: the store is memory.
 """
 
 import heapq
+import json
 import threading
 import time
 from collections.abc import Mapping
@@ -17,26 +18,27 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from fencepost.contexts.forkserver import ForkServer, Module
+from fencepost.contexts.forkserver import ForkServer, Module, ServerLost
 from fencepost.contexts.wire import Channel, proposal_in, reply_out
+from fencepost.host.calls import CallError
 from fencepost.host.engine import LEASE_SECONDS, Engine, Key
 from fencepost.machine import Rules, Transition, next_instant
-from fencepost.machine.actions import Action, BeginStep, Claim, Crash, Renew
-from fencepost.machine.replies import Fenced, Reply
+from fencepost.machine.actions import Action, BeginStep, Claim, Crash, Get, ReadStatus, Renew
+from fencepost.machine.replies import Fenced, Impossible, Reply
 from fencepost.machine.state import MILLISECONDS, Instance
 
 VERSION = "v1"
 TERMINAL = frozenset({"complete", "errored", "terminated"})
+CLOSED = CallError("backend_unavailable", "the Host is closed")
 
 
 @dataclass(frozen=True)
 class _Process:
-    """A context that is not proven stopped."""
+    """A context that is not proven stopped, and the thread that carries its questions."""
 
-    key: Key
-    token: int
     pid: int
     channel: Channel
+    carrier: threading.Thread
 
 
 class Handle:
@@ -77,7 +79,7 @@ class Handle:
 
 
 class Host(Engine):
-    """Runs one workflow class until it is closed; a context manager.
+    """Runs one workflow class until it is closed; a context manager. `env` is JSON data.
 
     with Host(Report, env={"REGION": "eu"}) as host:
         report = host.start({"name": "sales"})
@@ -90,11 +92,12 @@ class Host(Engine):
         super().__init__(rules)
         self.lock = threading.Condition(threading.RLock())
         self._class_name = workflow.__qualname__
-        self._env = dict(env)
+        self._env = json.loads(json.dumps(dict(env)))
         self._server = ForkServer(Module.of(workflow))
         self._processes: dict[tuple[Key, int], _Process] = {}
         self._touched: set[Key] = set()
         self._timers: list[tuple[int, Key]] = []
+        self._timed: set[tuple[int, Key]] = set()
         self._last_instant = 0
         self._closed = False
         self._supervisor = threading.Thread(target=self._supervise, name="fencepost-supervisor", daemon=True)
@@ -107,7 +110,7 @@ class Host(Engine):
         self.close()
 
     def close(self) -> None:
-        """Kill every context and end; nothing is left running."""
+        """Kill every context and end; nothing is left running, and every call is rejected from now on."""
         with self.lock:
             self._closed = True
             self.lock.notify_all()
@@ -115,6 +118,7 @@ class Host(Engine):
         self._server.close()
         for process in self._processes.values():
             process.channel.close()
+            process.carrier.join()
 
     def start(self, params: Mapping[str, Any] | None = None, id: str | None = None) -> Handle:
         """Create an instance; `CallError` with the Form's name for it when it is refused (BND-3, DOC-8)."""
@@ -134,13 +138,20 @@ class Host(Engine):
         self._last_instant = max(self._last_instant, time.time_ns() // 1_000_000)
         return self._last_instant
 
+    def reach(self) -> None:
+        """Nothing is answered after the end (BND-8)."""
+        if self._closed:
+            raise CLOSED
+
     def run(self) -> None:
-        """Let the supervisor look."""
-        self.lock.notify_all()
+        """Let the supervisor look, if there is anything to see."""
+        if self._touched:
+            self.lock.notify_all()
 
     def note(self, key: Key, action: Action, transition: Transition) -> None:
         """Remember which instance to look at."""
-        self._touched.add(key)
+        if not isinstance(action, Get | ReadStatus):
+            self._touched.add(key)
 
     def pick_version(self) -> str:
         """There is one Version."""
@@ -148,26 +159,43 @@ class Host(Engine):
 
     def can_stop(self, key: Key, token: int) -> bool:
         """Kill it, and return once it is reaped."""
+        self._stop(key, token)
+        return True
+
+    def _stop(self, key: Key, token: int) -> bool:
         process = self._processes.pop((key, token), None)
-        if process is not None:
-            self._server.stop(process.pid)
-            process.channel.close()
+        if process is None:
+            return False
+        self._server.stop(process.pid)
+        process.channel.close()
         return True
 
     # -- the supervisor ----------------------------------------------------------------------------
 
     def _supervise(self) -> None:
-        renewal = self.now + LEASE_SECONDS * MILLISECONDS // 3
         with self.lock:
-            while not self._closed:
-                while self._touched:
-                    self._look_at(self._touched.pop())
+            try:
+                self._work()
+            except ServerLost:
+                pass  # nothing can be run or proven stopped any more
+            finally:
+                self._closed = True
+                self.flights.abort_all(CLOSED)
                 self.lock.notify_all()
-                if self.now >= renewal:
-                    renewal = self._renew()
-                self._wait_until(min(renewal, self._timers[0][0]) if self._timers else renewal)
-                while self._timers and self._timers[0][0] <= self.now:
-                    self._touched.add(heapq.heappop(self._timers)[1])
+
+    def _work(self) -> None:
+        renewal = self._renew()
+        while not self._closed:
+            while self._touched:
+                self._look_at(self._touched.pop())
+            self.lock.notify_all()
+            if self.now >= renewal:
+                renewal = self._renew()
+            self._wait_until(min(renewal, self._timers[0][0]) if self._timers else renewal)
+            while self._timers and self._timers[0][0] <= self.now:
+                timer = heapq.heappop(self._timers)
+                self._timed.discard(timer)
+                self._touched.add(timer[1])
 
     def _wait_until(self, instant: int) -> None:
         if not self._touched and instant > self.now:
@@ -180,13 +208,14 @@ class Host(Engine):
                 self._start(key, action.token)
         self._touched.discard(key)
         instant = next_instant(self.slot(key))
-        if instant is not None:
+        if instant is not None and (instant, key) not in self._timed:
+            self._timed.add((instant, key))
             heapq.heappush(self._timers, (instant, key))
 
     def _renew(self) -> int:
         lease_until = self.now + LEASE_SECONDS * MILLISECONDS
-        for process in list(self._processes.values()):
-            self.perform(process.key, Renew(self.now, process.token, lease_until))
+        for key, token in self._processes:
+            self.perform(key, Renew(self.now, token, lease_until))
         return self.now + LEASE_SECONDS * MILLISECONDS // 3
 
     # -- contexts ----------------------------------------------------------------------------------
@@ -194,39 +223,49 @@ class Host(Engine):
     def _start(self, key: Key, token: int) -> None:
         slot = self.slot(key)
         assert isinstance(slot, Instance)
-        pid, channel = self._server.spawn()
-        process = self._processes[key, token] = _Process(key, token, pid, channel)
         params = None if slot.params is None else slot.params.decode()
-        channel.send({"id": slot.id, "params": params, "class": self._class_name, "env": self._env})
-        threading.Thread(target=self._serve, args=(process,), name=f"fencepost-{pid}", daemon=True).start()
+        first = {"id": slot.id, "params": params, "class": self._class_name, "env": self._env}
+        pid, channel = self._server.spawn()
+        carrier = threading.Thread(
+            target=self._carry, args=(key, token, channel, first), name=f"fencepost-{pid}", daemon=True
+        )
+        self._processes[key, token] = _Process(pid, channel, carrier)
+        carrier.start()
 
-    def _serve(self, process: _Process) -> None:
+    def _carry(self, key: Key, token: int, channel: Channel, first: Mapping[str, Any]) -> None:
         """Carry a context's questions to the machine until it has to stop, or is gone."""
         try:
+            channel.send(first)
             while True:
-                message = process.channel.receive()
+                message = channel.receive()
                 with self.lock:
-                    reply = self._answer(process, message)
+                    reply = self._answer(key, token, message)
                     self.lock.notify_all()
-                process.channel.send(reply_out(reply))
-        except (OSError, EOFError, ValueError, KeyError, TypeError):
-            self._lost(process)  # it died, it was stopped, or it talked nonsense
+                channel.send(reply_out(reply))
+        except (OSError, EOFError, ValueError, KeyError, TypeError, RecursionError):
+            self._lost(key, token)  # it died, it was stopped, or it talked nonsense
 
-    def _answer(self, process: _Process, message: Mapping[str, Any]) -> Reply:
-        if (process.key, process.token) not in self._processes:
+    def _answer(self, key: Key, token: int, message: Mapping[str, Any]) -> Reply:
+        if self._closed or (key, token) not in self._processes:
             return Fenced()
+        action: Action
         if "begin" in message:
             if message["begin"] not in ("do", "sleep", "wait"):
                 raise ValueError(f"no step operation: {message['begin']!r}")
             arguments = dict(message["arguments"])
-            step = BeginStep(self.now, process.token, message["begin"], message["name"], arguments)
-            return self.perform(process.key, step)
-        return self.perform(process.key, self.action_of(process.token, proposal_in(message)))
+            action = BeginStep(self.now, token, message["begin"], message["name"], arguments)
+        else:
+            action = self.action_of(token, proposal_in(message))
+        reply = self.perform(key, action)
+        if isinstance(reply, Impossible):
+            raise ValueError(reply.why)
+        return reply
 
-    def _lost(self, process: _Process) -> None:
+    def _lost(self, key: Key, token: int) -> None:
         with self.lock:
-            if self._closed or (process.key, process.token) not in self._processes:
-                return
-            self.can_stop(process.key, process.token)
-            self.perform(process.key, Crash(self.now, process.token))
+            try:
+                if not self._closed and self._stop(key, token):
+                    self.perform(key, Crash(self.now, token))
+            except ServerLost:
+                self._closed = True
             self.lock.notify_all()

@@ -82,8 +82,13 @@ class _Port:
 
 
 class VirtualHost(Engine):
-    """One Workflow class under a clock that only `advance` moves. Every call is answered or in flight when it
-    returns."""
+    """One Workflow class under a clock that only `advance` moves.
+
+    Every call is answered or in flight when it returns. Users' classes run in it too, for their tests.
+    What it cannot do: end code that computes for ever; keep the `finally` blocks of a dropped coroutine
+    from running when Python collects it (write none around an `await`, or use `fencepost.Host`); give a
+    module fresh state, unless its loader evaluates it anew.
+    """
 
     execution_class = Execution
 
