@@ -31,9 +31,17 @@ CONSTANTS
 VARIABLES
   uid,        \* the UID that the name has, or had last
   phase,      \* "open", "closing" or "free": the resource under the name
-  inst        \* for each id what can be seen of it
+  status,     \* for each id, as all that follow: "unknown", or one of the seven statuses
+  code,       \* whether application code may still run
+  steps,      \* the recorded outcome of each step
+  inbox,      \* the accepted events not consumed, each its number and type
+  accepted,   \* how many events were accepted
+  deadline,   \* the registered deadline: "off", "ahead", "now" or "past"
+  over,       \* whether the lifetime is over, processed or not, of an instance that is not decided
+  end         \* the terminal outcome that is decided, or "none"
 
-vars == <<uid, phase, inst>>
+seen == <<status, code, steps, inbox, accepted, deadline, over, end>>
+vars == <<uid, phase, seen>>
 
 Parked == {"sleeping", "waiting"}
 Ended == {"complete", "errored", "terminated"}
@@ -42,7 +50,7 @@ Reasons == {"run_threw", "step_failed", "step_limit_exceeded", "lifetime_exceede
             "step_definition_mismatch"}
 Ends == Reasons \cup {"complete", "terminated"}
 
-StatusOf(end) == IF end \in Reasons THEN "errored" ELSE end
+StatusOf(o) == IF o \in Reasons THEN "errored" ELSE o
 
 NoOutcome == <<"none", 0, "">>
 Recorded == {<<"done", v, "">> : v \in Values} \cup {<<"failed", 0, "">>}
@@ -54,137 +62,159 @@ Unknown == [status |-> "unknown", code |-> FALSE, steps |-> [s \in Steps |-> NoO
 Fresh == [Unknown EXCEPT !.status = "queued"]
 
 \* An instance that can still move, and one whose code may still do so.
-Live(i) == inst[i].status \in Moving /\ inst[i].end = "none"
-Works(i) == Live(i) /\ phase = "open" /\ ~inst[i].over
+Live(r) == r.status \in Moving /\ r.end = "none"
+Works(r) == Live(r) /\ phase = "open" /\ ~r.over
 
-Put(i, record) == inst' = [inst EXCEPT ![i] = record] /\ UNCHANGED <<uid, phase>>
+\* All that is seen of one id, as one record.
+One(i) == [status |-> status[i], code |-> code[i], steps |-> steps[i], inbox |-> inbox[i], accepted |-> accepted[i],
+           deadline |-> deadline[i], over |-> over[i], end |-> end[i]]
+
+\* Each variable by itself: where a refining module is checked, most candidates fail at the first.
+Put(i, n) ==
+  /\ status' = [status EXCEPT ![i] = n.status]
+  /\ code' = [code EXCEPT ![i] = n.code]
+  /\ end' = [end EXCEPT ![i] = n.end]
+  /\ deadline' = [deadline EXCEPT ![i] = n.deadline]
+  /\ over' = [over EXCEPT ![i] = n.over]
+  /\ accepted' = [accepted EXCEPT ![i] = n.accepted]
+  /\ inbox' = [inbox EXCEPT ![i] = n.inbox]
+  /\ steps' = [steps EXCEPT ![i] = n.steps]
+  /\ UNCHANGED <<uid, phase>>
+
+Every(record) ==
+  /\ status = [i \in Ids |-> record.status]
+  /\ code = [i \in Ids |-> record.code]
+  /\ end = [i \in Ids |-> record.end]
+  /\ deadline = [i \in Ids |-> record.deadline]
+  /\ over = [i \in Ids |-> record.over]
+  /\ accepted = [i \in Ids |-> record.accepted]
+  /\ inbox = [i \in Ids |-> record.inbox]
+  /\ steps = [i \in Ids |-> record.steps]
 
 \* The statuses that an instance without code may show beside a registered deadline (STA-1).
-Quiet(deadline) == {"queued"} \cup (IF deadline = "off" THEN {} ELSE Parked)
+Quiet(d) == {"queued"} \cup (IF d = "off" THEN {} ELSE Parked)
 \* The status after something was recorded: running code keeps it so, else the instance is awake (STA-1).
 Awake(r) == IF r.code THEN {r.status} ELSE {r.status, "queued"}
 
-Oldest(inbox, y) == {k \in 1..Len(inbox) : inbox[k][2] = y /\ \A j \in 1..(k - 1) : inbox[j][2] # y}
-Without(inbox, k) == SubSeq(inbox, 1, k - 1) \o SubSeq(inbox, k + 1, Len(inbox))
+Oldest(events, y) == {k \in 1..Len(events) : events[k][2] = y /\ \A j \in 1..(k - 1) : events[j][2] # y}
+Without(events, k) == SubSeq(events, 1, k - 1) \o SubSeq(events, k + 1, Len(events))
 
 Init ==
   /\ uid = 1
   /\ phase = "open"
-  /\ inst = [i \in Ids |-> Unknown]
+  /\ Every(Unknown)
 
-Create(i) ==
+Create(i, r) ==
   /\ phase = "open"
-  /\ inst[i].status = "unknown"
+  /\ r.status = "unknown"
   /\ Put(i, Fresh)
 
 \* A context starts.
-Run(i) ==
-  /\ Works(i)
-  /\ ~inst[i].code
-  /\ Put(i, [inst[i] EXCEPT !.code = TRUE, !.status = "running"])
+Run(i, r) ==
+  /\ Works(r)
+  /\ ~r.code
+  /\ Put(i, [r EXCEPT !.code = TRUE, !.status = "running"])
 
 \* The last context stops, and nothing was decided.
-Halt(i) ==
-  /\ Live(i)
-  /\ inst[i].code
-  /\ \E status \in Quiet(inst[i].deadline) :
-       Put(i, [inst[i] EXCEPT !.code = FALSE, !.status = status])
+Halt(i, r) ==
+  /\ Live(r)
+  /\ r.code
+  /\ \E shown \in Quiet(r.deadline) :
+       Put(i, [r EXCEPT !.code = FALSE, !.status = shown])
 
 \* A sleep, a wait or a retry's delay is registered: from now on its deadline is ahead, or passed by unseen.
-Register(i) ==
-  /\ Works(i)
-  /\ inst[i].code
-  /\ inst[i].deadline = "off"
-  /\ \E deadline \in {"ahead", "now", "past"} : Put(i, [inst[i] EXCEPT !.deadline = deadline])
+Register(i, r) ==
+  /\ Works(r)
+  /\ r.code
+  /\ r.deadline = "off"
+  /\ \E d \in {"ahead", "now", "past"} : Put(i, [r EXCEPT !.deadline = d])
 
 \* A step gets its outcome; one with a deadline not before it, a failure with a deadline (a timeout) only after it.
-Finish(i, s) ==
-  /\ Works(i)
-  /\ inst[i].steps[s] = NoOutcome
-  /\ inst[i].deadline # "ahead"
-  /\ inst[i].deadline # "off" \/ inst[i].code
-  /\ \E outcome \in Recorded, status \in Awake(inst[i]) :
-       /\ outcome[1] = "failed" => inst[i].deadline \in {"off", "past"}
-       /\ Put(i, [inst[i] EXCEPT !.steps[s] = outcome, !.deadline = "off", !.status = status])
+Finish(i, r, s) ==
+  /\ Works(r)
+  /\ r.steps[s] = NoOutcome
+  /\ r.deadline # "ahead"
+  /\ r.deadline # "off" \/ r.code
+  /\ \E outcome \in Recorded, shown \in Awake(r) :
+       /\ outcome[1] = "failed" => r.deadline \in {"off", "past"}
+       /\ Put(i, [r EXCEPT !.steps[s] = outcome, !.deadline = "off", !.status = shown])
 
 \* A retry's delay has passed.
-Ready(i) ==
-  /\ Works(i)
-  /\ inst[i].deadline \in {"now", "past"}
-  /\ \E status \in Awake(inst[i]) : Put(i, [inst[i] EXCEPT !.deadline = "off", !.status = status])
+Ready(i, r) ==
+  /\ Works(r)
+  /\ r.deadline \in {"now", "past"}
+  /\ \E shown \in Awake(r) : Put(i, [r EXCEPT !.deadline = "off", !.status = shown])
 
 \* A wait takes the oldest event of its type out of the inbox.
-Consume(i, s) ==
-  /\ Works(i)
-  /\ inst[i].code
-  /\ inst[i].deadline = "off"
-  /\ inst[i].steps[s] = NoOutcome
-  /\ \E y \in Types : \E k \in Oldest(inst[i].inbox, y) :
-       Put(i, [inst[i] EXCEPT !.steps[s] = Matched(inst[i].inbox[k]), !.inbox = Without(@, k)])
+Consume(i, r, s) ==
+  /\ Works(r)
+  /\ r.code
+  /\ r.deadline = "off"
+  /\ r.steps[s] = NoOutcome
+  /\ \E y \in Types : \E k \in Oldest(r.inbox, y) :
+       Put(i, [r EXCEPT !.steps[s] = Matched(r.inbox[k]), !.inbox = Without(@, k)])
 
 \* An event is accepted into the inbox, or after the decision to be purged.
-Accept(i, y) ==
+Accept(i, r, y) ==
   /\ phase = "open"
-  /\ inst[i].accepted < MaxEvents
-  /\ \/ /\ Works(i)
-        /\ Put(i, [inst[i] EXCEPT !.accepted = @ + 1, !.inbox = Append(@, <<inst[i].accepted + 1, y>>)])
-     \/ /\ inst[i].status \in Moving
-        /\ inst[i].end # "none"
-        /\ Put(i, [inst[i] EXCEPT !.accepted = @ + 1])
+  /\ r.accepted < MaxEvents
+  /\ \/ /\ Works(r)
+        /\ Put(i, [r EXCEPT !.accepted = @ + 1, !.inbox = Append(@, <<r.accepted + 1, y>>)])
+     \/ /\ r.status \in Moving
+        /\ r.end # "none"
+        /\ Put(i, [r EXCEPT !.accepted = @ + 1])
 
 \* An event is accepted by the wait that is registered for it, at its deadline's own instant at the latest.
-HandOver(i, s, y) ==
-  /\ Works(i)
-  /\ inst[i].accepted < MaxEvents
-  /\ inst[i].steps[s] = NoOutcome
-  /\ inst[i].deadline \in {"ahead", "now"}
-  /\ Oldest(inst[i].inbox, y) = {}
-  /\ \E status \in Awake(inst[i]) :
-       Put(i, [inst[i] EXCEPT !.accepted = @ + 1, !.deadline = "off", !.status = status,
-                              !.steps[s] = Matched(<<inst[i].accepted + 1, y>>)])
+HandOver(i, r, s, y) ==
+  /\ Works(r)
+  /\ r.accepted < MaxEvents
+  /\ r.steps[s] = NoOutcome
+  /\ r.deadline \in {"ahead", "now"}
+  /\ Oldest(r.inbox, y) = {}
+  /\ \E shown \in Awake(r) :
+       Put(i, [r EXCEPT !.accepted = @ + 1, !.deadline = "off", !.status = shown,
+                        !.steps[s] = Matched(<<r.accepted + 1, y>>)])
 
 \* The terminal outcome is fixed; it is published at once where no code is left.
-Decide(i, end) ==
-  /\ Live(i)
-  /\ end # "terminated" => (end = "lifetime_exceeded") = inst[i].over
-  /\ end \notin {"terminated", "lifetime_exceeded"} => Works(i) /\ inst[i].code
-  /\ Put(i, [inst[i] EXCEPT !.end = end, !.deadline = "off", !.over = FALSE,
-                            !.status = IF inst[i].code THEN "running" ELSE StatusOf(end),
-                            !.inbox = IF inst[i].code THEN @ ELSE <<>>])
+Decide(i, r, o) ==
+  /\ Live(r)
+  /\ o # "terminated" => (o = "lifetime_exceeded") = r.over
+  /\ o \notin {"terminated", "lifetime_exceeded"} => Works(r) /\ r.code
+  /\ Put(i, [r EXCEPT !.end = o, !.deadline = "off", !.over = FALSE,
+                      !.status = IF r.code THEN "running" ELSE StatusOf(o),
+                      !.inbox = IF r.code THEN @ ELSE <<>>])
 
 \* The last context is stopped, and the outcome becomes visible. Where retention counts from the decision it may
 \* be over by then (RET-4).
-Publish(i) ==
-  /\ inst[i].code
-  /\ inst[i].end # "none"
-  /\ \/ Put(i, [inst[i] EXCEPT !.code = FALSE, !.status = StatusOf(inst[i].end), !.inbox = <<>>])
+Publish(i, r) ==
+  /\ r.code
+  /\ r.end # "none"
+  /\ \/ Put(i, [r EXCEPT !.code = FALSE, !.status = StatusOf(r.end), !.inbox = <<>>])
      \/ Put(i, Unknown)
 
 \* Time passes: towards the deadline, over the end of the lifetime.
-Later(deadline) ==
-  CASE deadline = "ahead" -> {"ahead", "now"} [] deadline = "now" -> {"past"} [] OTHER -> {deadline}
+Later(d) == CASE d = "ahead" -> {"ahead", "now"} [] d = "now" -> {"past"} [] OTHER -> {d}
 
-Time(i) ==
-  /\ Live(i)
-  /\ \E deadline \in Later(inst[i].deadline), over \in {inst[i].over, TRUE} :
-       Put(i, [inst[i] EXCEPT !.deadline = deadline, !.over = over])
+Time(i, r) ==
+  /\ Live(r)
+  /\ \E d \in Later(r.deadline), gone \in {r.over, TRUE} : Put(i, [r EXCEPT !.deadline = d, !.over = gone])
 
 \* The retention of a terminal instance is over.
-Forget(i) ==
-  /\ inst[i].status \in Ended
+Forget(i, r) ==
+  /\ r.status \in Ended
   /\ Put(i, Unknown)
 
 \* DELETE: close, and once no code is left purge; then the name is free for a new UID.
 Close ==
   /\ phase = "open"
   /\ phase' = "closing"
-  /\ UNCHANGED <<uid, inst>>
+  /\ UNCHANGED <<uid, seen>>
 
 Purge ==
   /\ phase = "closing"
-  /\ \A i \in Ids : ~inst[i].code
+  /\ \A i \in Ids : ~code[i]
   /\ phase' = "free"
-  /\ inst' = [i \in Ids |-> Unknown]
+  /\ Every(Unknown)'
   /\ UNCHANGED uid
 
 Recreate ==
@@ -192,26 +222,30 @@ Recreate ==
   /\ uid < MaxUid
   /\ uid' = uid + 1
   /\ phase' = "open"
-  /\ UNCHANGED inst
+  /\ UNCHANGED seen
 
 \* What brings an instance nearer to its end.
-Advance(i) ==
-  \/ \E s \in Steps : Finish(i, s)
-  \/ \E s \in Steps : Consume(i, s)
-  \/ \E end \in Ends : Decide(i, end)
-  \/ Publish(i)
+Advance(i, r) ==
+  \/ \E s \in Steps : Finish(i, r, s)
+  \/ \E s \in Steps : Consume(i, r, s)
+  \/ \E o \in Ends : Decide(i, r, o)
+  \/ Publish(i, r)
+
+\* Every action on an instance is given what is seen of it, so that a refining module computes that once.
+Move(i, r) ==
+  \/ Create(i, r)
+  \/ Run(i, r)
+  \/ Halt(i, r)
+  \/ Register(i, r)
+  \/ Ready(i, r)
+  \/ Advance(i, r)
+  \/ \E y \in Types : Accept(i, r, y)
+  \/ \E s \in Steps, y \in Types : HandOver(i, r, s, y)
+  \/ Time(i, r)
+  \/ Forget(i, r)
 
 Next ==
-  \/ \E i \in Ids : Create(i)
-  \/ \E i \in Ids : Run(i)
-  \/ \E i \in Ids : Halt(i)
-  \/ \E i \in Ids : Register(i)
-  \/ \E i \in Ids : Ready(i)
-  \/ \E i \in Ids : Advance(i)
-  \/ \E i \in Ids, y \in Types : Accept(i, y)
-  \/ \E i \in Ids, s \in Steps, y \in Types : HandOver(i, s, y)
-  \/ \E i \in Ids : Time(i)
-  \/ \E i \in Ids : Forget(i)
+  \/ \E i \in Ids : LET r == One(i) IN Move(i, r)
   \/ Close
   \/ Purge
   \/ Recreate
@@ -219,7 +253,7 @@ Next ==
 Spec == Init /\ [][Next]_vars
 
 \* Every instance of an open resource moves on for ever or ends: a Host that keeps one still is no Host.
-FairSpec == Spec /\ \A i \in Ids : WF_vars(phase = "open" /\ Advance(i))
+FairSpec == Spec /\ \A i \in Ids : WF_vars(phase = "open" /\ Advance(i, One(i)))
 
 -----------------------------------------------------------------------------
 \* Shape (BND-5): what is seen has the seven statuses, and an outcome where there is one.
@@ -227,21 +261,21 @@ Shape ==
   /\ uid \in 1..MaxUid
   /\ phase \in {"open", "closing", "free"}
   /\ \A i \in Ids :
-       /\ inst[i].status \in {"unknown"} \cup Moving \cup Ended
-       /\ inst[i].deadline \in {"off", "ahead", "now", "past"}
-       /\ inst[i].end \in Ends \cup {"none"}
+       /\ status[i] \in {"unknown"} \cup Moving \cup Ended
+       /\ deadline[i] \in {"off", "ahead", "now", "past"}
+       /\ end[i] \in Ends \cup {"none"}
 
 \* StoppedFirst (PUB-1, TRM-1, TRM-2): no code runs while a parked or terminal status is visible.
-StoppedFirst == \A i \in Ids : inst[i].status \in Parked \cup Ended => ~inst[i].code
+StoppedFirst == \A i \in Ids : status[i] \in Parked \cup Ended => ~code[i]
 
 \* EmptyAtTheEnd (EVT-6): nothing is left in the inbox of a terminal instance.
-EmptyAtTheEnd == \A i \in Ids : inst[i].status \in Ended => inst[i].inbox = <<>>
+EmptyAtTheEnd == \A i \in Ids : status[i] \in Ended => inbox[i] = <<>>
 
 \* OneWait (WFE-2): no event serves two waits, and none is both queued and consumed.
 OneWait ==
   \A i \in Ids :
-    LET taken(s) == inst[i].steps[s]
-        queued == {inst[i].inbox[k][1] : k \in 1..Len(inst[i].inbox)}
+    LET taken(s) == steps[i][s]
+        queued == {inbox[i][k][1] : k \in 1..Len(inbox[i])}
     IN  /\ \A s, t \in Steps :
              taken(s)[1] = "event" /\ taken(t)[1] = "event" /\ s # t => taken(s)[2] # taken(t)[2]
         /\ \A s \in Steps : taken(s)[1] = "event" => taken(s)[2] \notin queued
@@ -249,29 +283,29 @@ OneWait ==
 \* InOrder (WFE-8): no event is consumed before an older one of its type.
 InOrder ==
   \A i \in Ids, s \in Steps :
-    inst[i].steps[s][1] = "event" =>
-      \A k \in 1..Len(inst[i].inbox) :
-        inst[i].inbox[k][2] = inst[i].steps[s][3] => inst[i].inbox[k][1] > inst[i].steps[s][2]
+    steps[i][s][1] = "event" =>
+      \A k \in 1..Len(inbox[i]) :
+        inbox[i][k][2] = steps[i][s][3] => inbox[i][k][1] > steps[i][s][2]
 
 \* FreeMeansEmpty (DEL-3, DEL-7): a free name holds nothing, so a new UID starts empty.
-FreeMeansEmpty == phase = "free" => \A i \in Ids : inst[i] = Unknown
+FreeMeansEmpty == phase = "free" => Every(Unknown)
 
 \* Once (GRT-3, STP-3): an outcome that was recorded never changes while the instance is held.
 Once ==
   [][\A i \in Ids, s \in Steps :
-       inst[i].steps[s] # NoOutcome =>
-         inst'[i].steps[s] = inst[i].steps[s] \/ inst'[i].status = "unknown"]_vars
+       steps[i][s] # NoOutcome =>
+         steps'[i][s] = steps[i][s] \/ status'[i] = "unknown"]_vars
 
 \* Final (TRM-3, TRM-6): what was decided never changes while the instance is held.
 Final ==
   [][\A i \in Ids :
-       /\ inst[i].end # "none" => inst'[i].end = inst[i].end \/ inst'[i].status = "unknown"
-       /\ inst[i].status \in Ended => inst'[i].status \in {inst[i].status, "unknown"}]_vars
+       /\ end[i] # "none" => end'[i] = end[i] \/ status'[i] = "unknown"
+       /\ status[i] \in Ended => status'[i] \in {status[i], "unknown"}]_vars
 
 \* NothingAfterTheEnd (LIF-5, DEL-5): past the lifetime or the close nothing is recorded, and none completes.
 NothingAfterTheEnd ==
   [][\A i \in Ids :
-       inst[i].over \/ phase # "open" =>
-         /\ inst'[i].steps = inst[i].steps \/ inst'[i].status = "unknown"
-         /\ inst[i].end = "none" => inst'[i].end # "complete"]_vars
+       over[i] \/ phase # "open" =>
+         /\ steps'[i] = steps[i] \/ status'[i] = "unknown"
+         /\ end[i] = "none" => end'[i] # "complete"]_vars
 =============================================================================

@@ -276,22 +276,24 @@ Status ==
     [] OTHER -> "queued"
 
 \* The mapping to the module of what callers may observe.
-Seen ==
-  [status |-> Status,
-   code |-> ctx # {},
-   steps |-> [s \in Steps |->
-                CASE hist[s] = 0 -> <<"none", 0, "">>
-                  [] hist[s] = Failed -> <<"failed", 0, "">>
-                  [] OTHER -> <<"done", hist[s], "">>],
-   inbox |-> <<>>,
-   accepted |-> 0,
-   deadline |-> IF timer THEN "past" ELSE "off",
-   over |-> FALSE,
-   end |-> IF term # None THEN term ELSE dec]
+Outcome(s) ==
+  CASE hist[s] = 0 -> <<"none", 0, "">>
+    [] hist[s] = Failed -> <<"failed", 0, "">>
+    [] OTHER -> <<"done", hist[s], "">>
 
+Only == {"i"}
 Observed == INSTANCE DurableWorkflow WITH
-  Ids <- {"i"}, Types <- {"go"}, Values <- Tokens \cup {Slept}, MaxUid <- 1, MaxEvents <- 0,
-  uid <- 1, phase <- "open", inst <- [i \in {"i"} |-> Seen]
+  Ids <- Only, Types <- {"go"}, Values <- Tokens \cup {Slept}, MaxUid <- 1, MaxEvents <- 0,
+  uid <- 1,
+  phase <- "open",
+  status <- [i \in Only |-> Status],
+  code <- [i \in Only |-> ctx # {}],
+  steps <- [i \in Only |-> [s \in Steps |-> Outcome(s)]],
+  inbox <- [i \in Only |-> <<>>],
+  accepted <- [i \in Only |-> 0],
+  deadline <- [i \in Only |-> IF timer THEN "past" ELSE "off"],
+  over <- [i \in Only |-> FALSE],
+  end <- [i \in Only |-> IF term # None THEN term ELSE dec]
 
 \* Refines (BND-5, PUB-1, TRM-6, GRT-3): every behaviour is one that callers may observe.
 Refines == Observed!Spec

@@ -215,19 +215,18 @@ Status(i) ==
     [] inst[i].timer # 0 -> "sleeping"
     [] OTHER -> "queued"
 
-Seen(i) ==
-  [status |-> Status(i),
-   code |-> Alive(i) # {},
-   steps |-> [s \in {"a"} |-> IF inst[i].work = 0 THEN <<"none", 0, "">> ELSE <<"done", inst[i].work, "">>],
-   inbox |-> <<>>,
-   accepted |-> 0,
-   deadline |-> IF inst[i].timer # 0 THEN "past" ELSE "off",
-   over |-> FALSE,
-   end |-> inst[i].end]
+Outcome(i) == IF inst[i].work = 0 THEN <<"none", 0, "">> ELSE <<"done", inst[i].work, "">>
 
 Observed == INSTANCE DurableWorkflow WITH
   Steps <- {"a"}, Types <- {"go"}, Values <- Uids, MaxEvents <- 0,
-  inst <- [i \in Ids |-> Seen(i)]
+  status <- [i \in Ids |-> Status(i)],
+  code <- [i \in Ids |-> Alive(i) # {}],
+  steps <- [i \in Ids |-> [s \in {"a"} |-> Outcome(i)]],
+  inbox <- [i \in Ids |-> <<>>],
+  accepted <- [i \in Ids |-> 0],
+  deadline <- [i \in Ids |-> IF inst[i].timer # 0 THEN "past" ELSE "off"],
+  over <- [i \in Ids |-> FALSE],
+  end <- [i \in Ids |-> inst[i].end]
 
 \* Refines (DEL-2, DEL-3, DEL-5, DEL-7, RES-10): every behaviour is one that callers may observe.
 Refines == Observed!Spec

@@ -341,27 +341,25 @@ Status ==
     [] OTHER -> "queued"
 
 Outcome(s) ==
-  CASE hist[s] = 0 -> <<"none", 0, "">>
+  CASE hist[s] = 0 \/ ~Held -> <<"none", 0, "">>
     [] hist[s] = TimedOut -> <<"failed", 0, "">>
     [] hist[s] = Slept -> <<"done", 0, "">>
     [] OTHER -> <<"event", hist[s], Body[prog][Position(s)].type>>
 
-Seen ==
-  IF Held
-  THEN [status |-> Status,
-        code |-> ctx # {},
-        steps |-> [s \in Steps |-> Outcome(s)],
-        inbox |-> inbox,
-        accepted |-> accepted,
-        deadline |-> CASE left = Off -> "off" [] left > 0 -> "ahead" [] left = 0 -> "now" [] OTHER -> "past",
-        over |-> Live /\ life = 0,
-        end |-> IF term # None THEN term ELSE dec]
-  ELSE [status |-> "unknown", code |-> FALSE, steps |-> [s \in Steps |-> <<"none", 0, "">>], inbox |-> <<>>,
-        accepted |-> 0, deadline |-> "off", over |-> FALSE, end |-> None]
-
+Only == {"i"}
 Observed == INSTANCE DurableWorkflow WITH
-  Ids <- {"i"}, Values <- {0}, MaxUid <- 1,
-  uid <- 1, phase <- "open", inst <- [i \in {"i"} |-> Seen]
+  Ids <- Only, Values <- {0}, MaxUid <- 1,
+  uid <- 1,
+  phase <- "open",
+  status <- [i \in Only |-> Status],
+  code <- [i \in Only |-> ctx # {}],
+  steps <- [i \in Only |-> [s \in Steps |-> Outcome(s)]],
+  inbox <- [i \in Only |-> inbox],
+  accepted <- [i \in Only |-> IF Held THEN accepted ELSE 0],
+  deadline <- [i \in Only |->
+    CASE left = Off -> "off" [] left > 0 -> "ahead" [] left = 0 -> "now" [] OTHER -> "past"],
+  over <- [i \in Only |-> Live /\ life = 0],
+  end <- [i \in Only |-> CASE ~Held -> None [] term # None -> term [] OTHER -> dec]
 
 \* Refines (BND-5, EVT-6, WFE-2, WFE-5, WFE-8, LIF-5): every behaviour is one that callers may observe.
 Refines == Observed!Spec
