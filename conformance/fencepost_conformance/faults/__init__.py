@@ -1,0 +1,28 @@
+"""Faulty hosts: the reference with exactly one rule broken in each, so that the kit can be seen to bite.
+
+One module for a chapter or two; `table` says how a fault is written. `load` gives all of them. That every
+clause which can be broken has a fault, or a reason in `UNBROKEN` why it has none, is held by a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+
+from .table import TABLE, Fault
+
+MODULES = ("binding", "documents", "events")
+
+UNBROKEN: Mapping[str, str] = {}
+
+
+@cache
+def load() -> Mapping[str, Fault]:
+    """Every fault by its name, in the order of the modules."""
+    for module in MODULES:
+        import_module(f".{module}", __package__)
+    return TABLE
+
+
+__all__ = ["UNBROKEN", "Fault", "load"]
