@@ -9,6 +9,7 @@ turns, since it only ever awaits steps.
 import asyncio
 import inspect
 import os
+import signal
 import socket
 import threading
 from collections.abc import Mapping
@@ -53,12 +54,18 @@ class _Parent:
 
 
 class _ProcessExecution(Execution):
-    """An execution whose asynchronous effects have an asyncio loop."""
+    """An execution whose asynchronous effects have an asyncio loop, and in which nobody is interrupted."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.turns.passes = ()  # a KeyboardInterrupt here was raised by the application
 
     async def execute(self, effect: Any) -> Any:
         result = effect()
         if not inspect.isawaitable(result):
             return result
+        if isinstance(result, turns.Promise):
+            return await result  # it was made in this turn, before there was a loop
         with turns.suspended(), asyncio.Runner() as runner:
             return runner.run(_awaited(result))
 
@@ -68,7 +75,8 @@ async def _awaited(result: Any) -> Any:
 
 
 def block() -> NoReturn:
-    """Wait for the kill."""
+    """Wait for the kill; no handler of the application's runs meanwhile."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     forever = threading.Lock()
     forever.acquire()
     while True:

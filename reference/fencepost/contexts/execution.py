@@ -198,7 +198,7 @@ class Execution:
             workflow = exports.get(self._class_name)  # ABI-1
             if not isinstance(workflow, type) or not callable(getattr(workflow, "run", None)):
                 raise BrokenModule(f"the module exports no class {self._class_name} with a callable run")
-        except Exception:
+        except BaseException:
             self._broken = True  # ABI-5
             raise
         instance = workflow(self._env)  # ABI-2; a throwing constructor is a throwing run (ABI-4)

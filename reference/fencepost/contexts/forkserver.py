@@ -6,7 +6,6 @@ price of a fork. The server is the parent of every context and so the one that c
 `stop` kills with SIGKILL and answers once the process is reaped. When the controlling process goes away
 the server kills all that it forked; where the system offers it (Linux), a context also dies with the
 server. The server has a session of its own, so that Ctrl-C reaches the controller alone.
-
 """
 
 import contextlib
@@ -33,6 +32,9 @@ _MAXIMUM_MESSAGE_BYTES = 65_536
 _PROGRAM = "from fencepost.contexts import forkserver; forkserver.main()"
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
+_evaluating = False
+"""Whether this process is a fork server that evaluates the application's module just now."""
+
 
 @dataclass(frozen=True)
 class Module:
@@ -51,13 +53,17 @@ class Module:
     @staticmethod
     def of(definer: type) -> "Module":
         """Where a class was defined; a program that is run as a script is found by its file."""
+        if "." in definer.__qualname__:
+            raise ValueError(
+                f"define {definer.__qualname__} at the top of a module, where a process can find it"
+            )
         if definer.__module__ != "__main__":
             return Module(name=definer.__module__)
         main: ModuleType = sys.modules["__main__"]
         if getattr(main, "__spec__", None) is not None:
             return Module(name=main.__spec__.name)  # type: ignore[union-attr]
         path = getattr(main, "__file__", None)
-        if path is None:
+        if path is None or not Path(path).is_file():
             raise ValueError(
                 f"define {definer.__qualname__} in a module: a prompt has none that a process could load"
             )
@@ -72,25 +78,36 @@ class ForkServer:
     """The controller's end. Not thread-safe: its user holds a lock."""
 
     def __init__(self, module: Module) -> None:
+        if _evaluating:
+            raise RuntimeError(
+                "make the Host under `if __name__ == '__main__':`, since contexts load this file too"
+            )
         ours, theirs = socket.socketpair()
         self._control = ours
         self._answers = ours.makefile("rb")
         search = [entry or os.getcwd() for entry in sys.path]
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, str(theirs.fileno())],
+            [sys.executable, "-u", "-c", _PROGRAM, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(search)},
             start_new_session=True,
         )
         theirs.close()
-        self._ask({"name": module.name, "path": module.path})
+        try:
+            self._ask({"name": module.name, "path": module.path})
+        except ServerLost:
+            self.close()
+            raise
 
     def spawn(self) -> tuple[int, Channel]:
         """Fork a context; its process id and the channel to it."""
         ours, theirs = socket.socketpair()
         try:
             answer = self._ask({"spawn": True}, theirs)
+        except ServerLost:
+            ours.close()
+            raise
         finally:
             theirs.close()
         return int(answer["pid"]), Channel(ours)
@@ -123,7 +140,7 @@ class _Server:
         self._control = control
         self._children: set[int] = set()
         self._exports: Mapping[str, Any] = {}
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
 
     def serve(self) -> NoReturn:
         """Answer until the controller is gone, then kill everything."""
@@ -158,11 +175,15 @@ class _Server:
         return True
 
     def _evaluate(self, module: Module) -> None:
+        global _evaluating
+        _evaluating = True
         try:
             self._exports = module.evaluate()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             traceback.print_exc()
             self._error = error
+        finally:
+            _evaluating = False
 
     def _load(self) -> Mapping[str, Any]:
         if self._error is not None:

@@ -1,8 +1,8 @@
 """A deterministic driver for coroutines in turns, as an event loop without input and output.
 
 A *turn* runs every coroutine that is ready, until none is. What asked for a later turn (`next_turn`) or for
-the next time that the Host is let run (`tick`) waits for it. Nothing is ever closed: a coroutine that nobody
-resumes is dropped.
+the next time that the Host is let run (`tick`) waits for it. No coroutine that has begun is ever closed: one
+that nobody resumes is dropped.
 """
 
 import inspect
@@ -84,6 +84,7 @@ class Turns:
         self._later: list[Promise] = []
         self._ticks: list[Promise] = []
         self._halted = False
+        self.passes: tuple[type[BaseException], ...] = (KeyboardInterrupt,)
 
     def start(self, coroutine: Coroutine[Any, Any, Any]) -> Promise:
         """Schedule a coroutine for the present turn (or the next, outside of one)."""
@@ -135,8 +136,11 @@ class Turns:
             _current = outer
 
     def discard(self) -> None:
-        """Forget every coroutine for good; nothing of a suspended one runs, and one that never began says
-        nothing."""
+        """Resume no coroutine any more, and close those that never began, so that nobody warns of them.
+
+        A suspended one is left as it stands. Its ``finally`` blocks run when the last reference to it goes,
+        as Python has it, and so in no code that may run in process.
+        """
         for coroutine in self._results:
             if inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED:
                 coroutine.close()
@@ -153,7 +157,7 @@ class Turns:
             self._results.pop(coroutine).resolve(finished.value)
         except Abandoned:
             self._results.pop(coroutine)
-        except KeyboardInterrupt:
+        except self.passes:  # whoever drives the turns was interrupted
             raise
         except BaseException as error:  # whatever the application throws is the application's
             self._results.pop(coroutine).reject(error)

@@ -5,11 +5,13 @@ action of the machine, so a child that talks nonsense is refused as any illegal 
 are no JSON travel as a marker that no check admits.
 """
 
+import contextlib
 import json
 import socket
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost import documents
 from fencepost.contexts.execution import Proposal, ProposeCommit, ProposePark, ProposeSettle
 from fencepost.machine.actions import Document, Unfit
 from fencepost.machine.replies import BadArgument, Pending, Recorded, Reply, Run, Stopped
@@ -54,7 +56,9 @@ class Channel:
         return message
 
     def close(self) -> None:
-        """Close this end."""
+        """Close this end, also under a thread that reads from it."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         self._reader.close()
         self._socket.close()
 
@@ -68,7 +72,7 @@ def _document_out(document: Document) -> Any:
 def _document_in(value: Any) -> Document:
     if isinstance(value, dict):
         return Unfit(value["unfit"])
-    return None if value is None else str(value).encode()
+    return None if value is None else documents.encode(documents.decode(str(value).encode()))
 
 
 def proposal_out(proposal: Proposal) -> dict[str, Any]:

@@ -29,7 +29,6 @@ from fencepost.machine.state import MILLISECONDS, Instance
 
 VERSION = "v1"
 TERMINAL = frozenset({"complete", "errored", "terminated"})
-CLOSED = CallError("backend_unavailable", "the Host is closed")
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,10 @@ class _Process:
     pid: int
     channel: Channel
     carrier: threading.Thread
+
+
+def _gone() -> CallError:
+    return CallError("backend_unavailable", "the Host is closed, or has lost its fork server")
 
 
 class Handle:
@@ -141,7 +144,7 @@ class Host(Engine):
     def reach(self) -> None:
         """Nothing is answered after the end (BND-8)."""
         if self._closed:
-            raise CLOSED
+            raise _gone()
 
     def run(self) -> None:
         """Let the supervisor look, if there is anything to see."""
@@ -166,8 +169,10 @@ class Host(Engine):
         process = self._processes.pop((key, token), None)
         if process is None:
             return False
-        self._server.stop(process.pid)
-        process.channel.close()
+        try:
+            self._server.stop(process.pid)
+        finally:
+            process.channel.close()
         return True
 
     # -- the supervisor ----------------------------------------------------------------------------
@@ -180,7 +185,7 @@ class Host(Engine):
                 pass  # nothing can be run or proven stopped any more
             finally:
                 self._closed = True
-                self.flights.abort_all(CLOSED)
+                self.flights.abort_all(_gone())
                 self.lock.notify_all()
 
     def _work(self) -> None:
