@@ -141,7 +141,7 @@ class World:
         what_is_enabled_happens(after, self.now)
 
     def events_move_in_order(self, before: Instance, action: Action, transition: Transition) -> None:
-        """An accepted event is handed over, queued or purged; the oldest queued one leaves first, into one wait."""
+        """An accepted event is handed over, queued or purged; the oldest leaves the queue first."""
         after = cast(Instance, transition.state)
         if isinstance(transition.reply, Accepted):
             assert isinstance(action, SendEvent)
