@@ -50,7 +50,7 @@ Reasons == {"run_threw", "step_failed", "step_limit_exceeded", "lifetime_exceede
             "step_definition_mismatch"}
 Ends == Reasons \cup {"complete", "terminated"}
 
-StatusOf(o) == IF o \in Reasons THEN "errored" ELSE o
+StatusOf(o) == IF o \in Reasons THEN "errored" ELSE o  \* BND-7
 
 NoOutcome == <<"none", 0, "">>
 Recorded == {<<"done", v, "">> : v \in Values} \cup {<<"failed", 0, "">>}
@@ -63,7 +63,7 @@ Fresh == [Unknown EXCEPT !.status = "queued"]
 
 \* An instance that can still move, and one whose code may still do so.
 Live(r) == r.status \in Moving /\ r.end = "none"
-Works(r) == Live(r) /\ phase = "open" /\ ~r.over
+Works(r) == Live(r) /\ phase = "open" /\ ~r.over  \* LIF-5, DEL-3
 
 \* All that is seen of one id, as one record.
 One(i) == [status |-> status[i], code |-> code[i], steps |-> steps[i], inbox |-> inbox[i], accepted |-> accepted[i],
@@ -81,28 +81,42 @@ Put(i, n) ==
   /\ steps' = [steps EXCEPT ![i] = n.steps]
   /\ UNCHANGED <<uid, phase>>
 
-Every(record) ==
-  /\ status = [i \in Ids |-> record.status]
-  /\ code = [i \in Ids |-> record.code]
-  /\ end = [i \in Ids |-> record.end]
-  /\ deadline = [i \in Ids |-> record.deadline]
-  /\ over = [i \in Ids |-> record.over]
-  /\ accepted = [i \in Ids |-> record.accepted]
-  /\ inbox = [i \in Ids |-> record.inbox]
-  /\ steps = [i \in Ids |-> record.steps]
+Nothing ==
+  /\ status = [i \in Ids |-> Unknown.status]
+  /\ code = [i \in Ids |-> Unknown.code]
+  /\ end = [i \in Ids |-> Unknown.end]
+  /\ deadline = [i \in Ids |-> Unknown.deadline]
+  /\ over = [i \in Ids |-> Unknown.over]
+  /\ accepted = [i \in Ids |-> Unknown.accepted]
+  /\ inbox = [i \in Ids |-> Unknown.inbox]
+  /\ steps = [i \in Ids |-> Unknown.steps]
+
+NothingAfterwards ==
+  /\ status' = [i \in Ids |-> Unknown.status]
+  /\ code' = [i \in Ids |-> Unknown.code]
+  /\ end' = [i \in Ids |-> Unknown.end]
+  /\ deadline' = [i \in Ids |-> Unknown.deadline]
+  /\ over' = [i \in Ids |-> Unknown.over]
+  /\ accepted' = [i \in Ids |-> Unknown.accepted]
+  /\ inbox' = [i \in Ids |-> Unknown.inbox]
+  /\ steps' = [i \in Ids |-> Unknown.steps]
 
 \* The statuses that an instance without code may show beside a registered deadline (STA-1).
 Quiet(d) == {"queued"} \cup (IF d = "off" THEN {} ELSE Parked)
 \* The status after something was recorded: running code keeps it so, else the instance is awake (STA-1).
 Awake(r) == IF r.code THEN {r.status} ELSE {r.status, "queued"}
 
-Oldest(events, y) == {k \in 1..Len(events) : events[k][2] = y /\ \A j \in 1..(k - 1) : events[j][2] # y}
+Oldest(events, y) ==
+  {k \in 1..Len(events) :
+     /\ events[k][2] = y
+     /\ \A j \in 1..(k - 1) : events[j][2] # y  \* WFE-8
+  }
 Without(events, k) == SubSeq(events, 1, k - 1) \o SubSeq(events, k + 1, Len(events))
 
 Init ==
   /\ uid = 1
   /\ phase = "open"
-  /\ Every(Unknown)
+  /\ Nothing
 
 Create(i, r) ==
   /\ phase = "open"
@@ -132,7 +146,7 @@ Register(i, r) ==
 \* A step gets its outcome; one with a deadline not before it, a failure with a deadline (a timeout) only after it.
 Finish(i, r, s) ==
   /\ Works(r)
-  /\ r.steps[s] = NoOutcome
+  /\ r.steps[s] = NoOutcome  \* GRT-3
   /\ r.deadline # "ahead"
   /\ r.deadline # "off" \/ r.code
   /\ \E outcome \in Recorded, shown \in Awake(r) :
@@ -152,7 +166,7 @@ Consume(i, r, s) ==
   /\ r.deadline = "off"
   /\ r.steps[s] = NoOutcome
   /\ \E y \in Types : \E k \in Oldest(r.inbox, y) :
-       Put(i, [r EXCEPT !.steps[s] = Matched(r.inbox[k]), !.inbox = Without(@, k)])
+       Put(i, [r EXCEPT !.steps[s] = Matched(r.inbox[k]), !.inbox = Without(@, k)])  \* WFE-2
 
 \* An event is accepted into the inbox, or after the decision to be purged.
 Accept(i, r, y) ==
@@ -177,7 +191,7 @@ HandOver(i, r, s, y) ==
 
 \* The terminal outcome is fixed; it is published at once where no code is left.
 Decide(i, r, o) ==
-  /\ Live(r)
+  /\ Live(r)  \* TRM-6
   /\ o # "terminated" => (o = "lifetime_exceeded") = r.over
   /\ o \notin {"terminated", "lifetime_exceeded"} => Works(r) /\ r.code
   /\ Put(i, [r EXCEPT !.end = o, !.deadline = "off", !.over = FALSE,
@@ -189,7 +203,7 @@ Decide(i, r, o) ==
 Publish(i, r) ==
   /\ r.code
   /\ r.end # "none"
-  /\ \/ Put(i, [r EXCEPT !.code = FALSE, !.status = StatusOf(r.end), !.inbox = <<>>])
+  /\ \/ Put(i, [r EXCEPT !.code = FALSE, !.status = StatusOf(r.end), !.inbox = <<>>])  \* PUB-1, EVT-6
      \/ Put(i, Unknown)
 
 \* Time passes: towards the deadline, over the end of the lifetime.
@@ -214,7 +228,7 @@ Purge ==
   /\ phase = "closing"
   /\ \A i \in Ids : ~code[i]
   /\ phase' = "free"
-  /\ Every(Unknown)'
+  /\ NothingAfterwards  \* DEL-3
   /\ UNCHANGED uid
 
 Recreate ==
@@ -288,7 +302,7 @@ InOrder ==
         inbox[i][k][2] = steps[i][s][3] => inbox[i][k][1] > steps[i][s][2]
 
 \* FreeMeansEmpty (DEL-3, DEL-7): a free name holds nothing, so a new UID starts empty.
-FreeMeansEmpty == phase = "free" => Every(Unknown)
+FreeMeansEmpty == phase = "free" => Nothing
 
 \* Once (GRT-3, STP-3): an outcome that was recorded never changes while the instance is held.
 Once ==

@@ -69,7 +69,7 @@ Init ==
 
 -----------------------------------------------------------------------------
 Length == IF prog = None THEN 0 ELSE Len(Body[prog])
-Unfinished == {k \in 1..Length : hist[Names[k]] = 0}
+Unfinished == {k \in 1..Length : hist[Names[k]] = 0}  \* STP-3
 \* The position of the first unfinished step, or 0.
 First == IF Unfinished = {} THEN 0 ELSE CHOOSE k \in Unfinished : \A j \in Unfinished : k <= j
 Step == Body[prog][First]
@@ -99,7 +99,7 @@ Ending(outcome, contexts) ==
   IF contexts = {} THEN term' = outcome /\ dec' = None /\ token' = 0
   ELSE dec' = outcome /\ term' = None /\ token' = token
 Decide(outcome) ==
-  /\ own' = 0
+  /\ own' = 0  \* TRM-1
   /\ ctx' = FenceAll(ctx)
   /\ fails' = 0
   /\ timer' = FALSE
@@ -144,8 +144,8 @@ BeginStep(t) ==
   /\ t = own  \* PUB-2 at the call
   /\ Exists(t)
   /\ Context(t).open = None
-  /\ First # 0  \* STP-3
-  /\ ~HasFailed
+  /\ First # 0
+  /\ ~HasFailed  \* ERR-3 at the call
   /\ ctx' = Open(t, Names[First])
   /\ LET slept == Step.kind = "sleep" /\ Step.delay = 0  \* SLP-3
      IN  hist' = IF slept THEN [hist EXCEPT ![Names[First]] = Slept] ELSE hist
@@ -158,7 +158,7 @@ Park(t) ==
   /\ t = own  \* PUB-2 at the park
   /\ Exists(t)
   /\ Context(t).open # None
-  /\ \/ /\ hist[Context(t).open] # 0
+  /\ \/ /\ hist[Context(t).open] # 0  \* STP-12
         /\ ctx' = Open(t, None)
         /\ own' = own
      \/ /\ hist[Context(t).open] = 0
@@ -198,10 +198,10 @@ Settle(t) ==
   /\ Live
   /\ t = own  \* PUB-2 at the end
   /\ Exists(t)
-  /\ \/ /\ Context(t).open # None  \* STP-8
-        /\ Decide("step_definition_mismatch")
+  /\ \/ /\ Context(t).open # None
+        /\ Decide("step_definition_mismatch")  \* STP-8
      \/ /\ Context(t).open = None
-        /\ HasFailed
+        /\ HasFailed  \* ERR-3 at the end
         /\ Decide("step_failed")
      \/ /\ Context(t).open = None
         /\ ~HasFailed
@@ -232,7 +232,8 @@ Crash(t) ==
   /\ t = own => MayLose
   /\ own' = IF t = own THEN 0 ELSE own  \* DO-12
   /\ Gone(t)
-  /\ UNCHANGED <<prog, hist, fails, timer>>
+  /\ hist' = hist  \* GRT-8
+  /\ UNCHANGED <<prog, fails, timer>>
 
 \* PUB-1: a fenced context is proven stopped.
 StopAck(t) ==
@@ -271,7 +272,7 @@ Errors == {"step_failed", "step_definition_mismatch"}
 Status ==
   CASE prog = None -> "unknown"
     [] term # None -> IF term \in Errors THEN "errored" ELSE term
-    [] ctx # {} \/ dec # None -> "running"
+    [] ctx # {} \/ dec # None -> "running"  \* PUB-1 in what is seen
     [] timer -> "sleeping"
     [] OTHER -> "queued"
 
@@ -340,6 +341,19 @@ Once == [][\A s \in Steps : hist[s] # 0 => hist'[s] = hist[s]]_vars
 \* NoEffectAgain (DO-6, STP-3): no call made after the commit of a do opens it again.
 NoEffectAgain ==
   [][\A c \in ctx' : c.open # None /\ c \notin ctx => hist[c.open] = 0 \/ \E d \in ctx : d = c]_vars
+
+\* OwnerCalls (PUB-2, STP-17, TRM-4): only the current owner's calls begin a step.
+OwnerCalls ==
+  [][\A t \in Tokens : Exists(t) /\ Context(t).open = None =>
+       \A c \in ctx' : c.token = t /\ c.open # None => t = own]_vars
+
+\* HandedBack (STP-12, DO-4): a context sees its step settle only with a recorded outcome.
+HandedBack ==
+  [][own # 0 /\ own' = own /\ Context(own).open # None =>
+       \A c \in ctx' : c.token = own /\ c.open = None => hist'[Context(own).open] # 0]_vars
+
+\* LastAttempt (DO-2, DO-7): a step fails for good only with its last attempt.
+LastAttempt == [][HasFailed' /\ ~HasFailed => fails + 1 >= Step.attempts]_vars
 
 \* FreshContext (DO-5): after a failed attempt that is not the last its context is fenced.
 FreshContext == [][fails' > fails => own' = 0]_vars

@@ -121,7 +121,7 @@ Settle(i, t) ==
   /\ t = inst[i].own
   /\ inst[i].work # 0
   /\ ~Busy(i, t)
-  /\ inst' = [inst EXCEPT ![i].end = "complete", ![i].own = 0, ![i].token = 0]
+  /\ inst' = [inst EXCEPT ![i].end = "complete", ![i].own = 0, ![i].token = 0]  \* RET-3
   /\ ctx' = Fenced(i)
   /\ UNCHANGED <<uid, phase, bound>>
 
@@ -136,7 +136,7 @@ Wake(i) ==
 Expire(i) ==
   /\ inst[i].own # 0
   /\ MayLose(i)
-  /\ inst' = [inst EXCEPT ![i].own = 0]
+  /\ inst' = [inst EXCEPT ![i].own = 0]  \* GRT-8
   /\ ctx' = Fenced(i)
   /\ UNCHANGED <<uid, phase, bound>>
 
@@ -149,7 +149,7 @@ Crash(i, t) ==
 
 StopAck(i, t) ==
   /\ Context(i, t) # {}
-  /\ t # inst[i].own
+  /\ t # inst[i].own  \* PUB-1
   /\ ctx' = ctx \ Context(i, t)
   /\ UNCHANGED <<uid, phase, bound, inst>>
 
@@ -168,13 +168,13 @@ Purge ==
   /\ phase = "closing"
   /\ ctx = {}  \* DEL-3 at the purge
   /\ phase' = "free"
-  /\ inst' = [i \in Ids |-> Absent]  \* DEL-7
+  /\ inst' = [i \in Ids |-> Absent]  \* DEL-7 at the purge
   /\ UNCHANGED <<uid, bound, ctx>>
 
 Recreate ==
   /\ phase = "free"  \* DEL-4
   /\ uid < MaxUid
-  /\ uid' = uid + 1  \* DEL-7: a new UID
+  /\ uid' = uid + 1  \* DEL-7 at the re-creation
   /\ phase' = "open"
   /\ UNCHANGED <<bound, inst, ctx>>
 
@@ -210,7 +210,7 @@ FairSpec == Spec /\ Fairness
 \* What callers see of an instance.
 Status(i) ==
   CASE ~inst[i].held -> "unknown"
-    [] Alive(i) # {} -> "running"
+    [] Alive(i) # {} -> "running"  \* PUB-1 in what is seen
     [] inst[i].end # None -> inst[i].end
     [] inst[i].timer # 0 -> "sleeping"
     [] OTHER -> "queued"

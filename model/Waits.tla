@@ -114,14 +114,14 @@ MayLose == ~Live \/ token + Claims(1) <= MaxToken
 
 \* Publication of an outcome; the inbox is purged with it.
 Ending(outcome, contexts) ==
-  IF contexts = {}
+  IF contexts = {}  \* PUB-1 at the decision
   THEN /\ term' = outcome
        /\ dec' = None
        /\ inbox' = <<>>  \* EVT-6
   ELSE dec' = outcome /\ term' = None /\ inbox' = inbox
 
 Decide(outcome) ==
-  /\ own' = 0
+  /\ own' = 0  \* TRM-1
   /\ token' = 0
   /\ ctx' = FenceAll(ctx)
   /\ left' = Off
@@ -133,7 +133,7 @@ Gone(t) ==
   LET rest == {c \in ctx : c.token # t}
   IN  /\ ctx' = rest
       /\ IF dec = None THEN UNCHANGED <<dec, term, inbox>>
-         ELSE Ending(dec, rest)  \* PUB-1
+         ELSE Ending(dec, rest)  \* PUB-1 at the stop
 
 Empty ==
   /\ own' = 0
@@ -246,7 +246,7 @@ Settle(t) ==
   /\ \/ /\ Context(t).open # None
         /\ Decide("step_definition_mismatch")
      \/ /\ Context(t).open = None
-        /\ First = 0
+        /\ First = 0  \* ABI-3
         /\ Decide("complete")
   /\ UNCHANGED <<prog, hist, accepted>>
 
@@ -283,7 +283,9 @@ Crash(t) ==
   /\ t = own => MayLose
   /\ own' = IF t = own THEN 0 ELSE own
   /\ Gone(t)
-  /\ UNCHANGED <<prog, token, hist, left, life, accepted, keep>>  \* SLP-1 at a crash
+  /\ hist' = hist  \* GRT-8
+  /\ left' = left  \* SLP-1 at a crash
+  /\ UNCHANGED <<prog, token, life, accepted, keep>>
 
 StopAck(t) ==
   /\ Exists(t)
@@ -336,7 +338,7 @@ Errors == {"lifetime_exceeded", "step_definition_mismatch"}
 Status ==
   CASE ~Held -> "unknown"
     [] term # None -> IF term \in Errors THEN "errored" ELSE term
-    [] ctx # {} \/ dec # None -> "running"
+    [] ctx # {} \/ dec # None -> "running"  \* PUB-1 in what is seen
     [] Pending -> IF Step.kind = "sleep" THEN "sleeping" ELSE "waiting"
     [] OTHER -> "queued"
 

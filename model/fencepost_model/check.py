@@ -1,0 +1,121 @@
+"""Checks bounded models: every property of a configuration, and the baits that show what is reached."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fencepost_model import graph, tlc, tools
+from fencepost_model.configs import Configuration, Property, baits, load, stated
+from fencepost_model.messages import Progress, Run
+
+QUICK_SIZE = "Small"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a check of one configuration came to; `broken` is the property of the counterexample."""
+
+    configuration: Configuration
+    run: Run
+    broken: Property | None = None
+
+    @property
+    def passed(self) -> bool:
+        return self.run.outcome == "passed"
+
+
+@dataclass(frozen=True)
+class Bait:
+    """Whether the state of a bait was reached, and how deep."""
+
+    bait: Property
+    reached: bool
+    depth: int
+
+
+def check(
+    configuration: str | Configuration,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    seconds: float | None = None,
+) -> Result:
+    """Check one configuration by TLC; raises MissingTools, UnknownConfiguration or Timeout."""
+    chosen = load(configuration) if isinstance(configuration, str) else configuration
+    run = execute(chosen, progress=progress, seconds=seconds)
+    if run.outcome == "violated" and run.violated is None and len(chosen.properties) > 1:
+        run = _named(chosen, run, seconds)
+    name = run.violated or next(iter((*chosen.invariants, *chosen.properties)), "")
+    broken = stated(chosen.module).get(name) if run.outcome == "violated" else None
+    return Result(chosen, run, broken)
+
+
+def _named(chosen: Configuration, run: Run, seconds: float | None) -> Run:
+    """The same violation with its name: of temporal properties TLC does not say which one broke."""
+    for name in chosen.properties:
+        alone = execute(chosen.only(name, "property"), seconds=seconds)
+        if alone.outcome == "violated":
+            return alone if alone.violated else _with_name(alone, name)
+    return run
+
+
+def _with_name(run: Run, name: str) -> Run:
+    return Run(
+        run.outcome, name, run.trace, run.loop, run.stutters, run.generated, run.distinct, run.initial, run.depth
+    )
+
+
+def execute(
+    configuration: Configuration,
+    *,
+    folder: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    dump: Path | None = None,
+    seconds: float | None = None,
+) -> Run:
+    """One run of TLC on a configuration, with the modules in `folder` or those of the package."""
+    with written(configuration) as path:
+        return tlc.run(
+            (folder or tools.modules()) / f"MC{configuration.module}.tla",
+            path,
+            progress=progress,
+            dump=dump,
+            java=tlc.QUICK if configuration.size == QUICK_SIZE else tlc.LONG,
+            seconds=seconds,
+        )
+
+
+def explore(
+    configuration: str | Configuration,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    seconds: float | None = None,
+) -> graph.Graph:
+    """The whole graph of a configuration, with the names of the actions on its edges; nothing is checked."""
+    chosen = (load(configuration) if isinstance(configuration, str) else configuration).bare()
+    with tempfile.TemporaryDirectory(prefix="fencepost-graph-") as folder:
+        dump = Path(folder) / "graph.dot"
+        run = execute(chosen, progress=progress, dump=dump, seconds=seconds)
+        if run.outcome != "passed":
+            raise graph.BrokenDump(f"TLC did not finish {chosen.name}: {run.problem or run.outcome}")
+        return graph.load(dump, run)
+
+
+def reach(name: str, *, seconds: float | None = None) -> Iterator[Bait]:
+    """Every bait of a configuration's module: reached when TLC finds a state in which it is false."""
+    chosen = load(name)
+    for bait in baits(chosen.module):
+        run = execute(chosen.only(bait.name, "invariant"), seconds=seconds)
+        yield Bait(bait, run.outcome == "violated", len(run.trace))
+
+
+@contextmanager
+def written(configuration: Configuration) -> Iterator[Path]:
+    """The configuration as a file for as long as it is needed."""
+    with tempfile.TemporaryDirectory(prefix="fencepost-configuration-") as folder:
+        path = Path(folder) / f"MC{configuration.name}.cfg"
+        path.write_text(configuration.text(), encoding="utf-8")
+        yield path
