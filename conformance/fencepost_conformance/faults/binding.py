@@ -7,12 +7,11 @@ from fencepost.host.managed import ManagedHost
 from fencepost.machine import Slot, Transition, Vacant
 from fencepost.machine.actions import Action, Create
 from fencepost.machine.arguments import Misfit
-from fencepost.machine.records import evolve
 from fencepost.machine.replies import Done, Reply
 from fencepost.machine.state import Instance
 
 from ..hosts.reference import ReferenceAdapter
-from .table import fault, rules, swapped
+from .table import altered, fault, rules, swapped
 
 
 def code_units(text: Any, what: str, most: int) -> str:
@@ -81,7 +80,7 @@ class Recreating(ManagedHost):
     def anew(self, held: Instance, action: Create) -> Transition:
         """The instance begins again; contexts of the old one are fenced."""
         made = super().transition(Vacant(held.rules), action)
-        fresh = evolve(made.state, token=held.token, contexts=held.contexts)
+        fresh = altered(made.state, token=held.token, contexts=held.contexts)
         return Transition(fresh if isinstance(made.state, Instance) else held, made.reply)
 
     def transition(self, slot: Slot, action: Action) -> Transition:
@@ -290,7 +289,7 @@ class OutcomesInMemory(ManagedHost):
         super().restart()
         for key, slot in self.slots.items():
             if isinstance(slot, Instance) and slot.terminal is not None:
-                self.slots[key] = evolve(slot, terminal=evolve(slot.terminal, output=None))
+                self.slots[key] = altered(slot, terminal=altered(slot.terminal, output=None))
 
 
 @fault("BND-13", "BND-3", "BND-4", "EVT-2", "EVT-3", "DOC-8")

@@ -7,19 +7,18 @@ from typing import Any
 from fencepost.host.managed import ManagedHost
 from fencepost.machine import REFERENCE, Slot, Transition, events, instances, parked_on, steps
 from fencepost.machine.actions import Action, BeginStep, Create, SendEvent, Wake
-from fencepost.machine.records import evolve
 from fencepost.machine.replies import Accepted, Rejected, Reply
 from fencepost.machine.state import Event, Failed, Instance, Step, Succeeded
 
 from .binding import code_units
-from .table import fault, rules, swapped
+from .table import altered, fault, rules, swapped
 
 Matches = Callable[[str, str], bool]
 
 
 def with_step(instance: Instance, name: str, step: Step) -> Instance:
     """The instance with one step record replaced."""
-    return evolve(instance, history=instance.history.put(name, step))
+    return altered(instance, history=instance.history.put(name, step))
 
 
 def waiting(slot: Slot, action: SendEvent) -> bool:
@@ -75,7 +74,7 @@ class EventsInMemory(ManagedHost):
         for key, slot in list(self.slots.items()):
             if isinstance(slot, Instance):
                 kept = tuple(each for each in slot.inbox if each.number <= self.durable.get(key, 0))
-                self.slots[key] = evolve(slot, inbox=kept, inbox_bytes=sum(each.size for each in kept))
+                self.slots[key] = altered(slot, inbox=kept, inbox_bytes=sum(each.size for each in kept))
 
 
 @fault("EVT-2")
@@ -136,7 +135,7 @@ class KeptForADay(ManagedHost):
     def transition(self, slot: Slot, action: Action) -> Transition:
         if isinstance(action, BeginStep) and isinstance(slot, Instance):
             kept = tuple(each for each in slot.inbox if action.now - each.accepted_at < 86_400_000)
-            slot = evolve(slot, inbox=kept, inbox_bytes=sum(each.size for each in kept))
+            slot = altered(slot, inbox=kept, inbox_bytes=sum(each.size for each in kept))
         return super().transition(slot, action)
 
 
@@ -189,7 +188,7 @@ class Sized(ManagedHost):
     def transition(self, slot: Slot, action: Action) -> Transition:
         if isinstance(action, SendEvent) and isinstance(action.type, str):
             payload = action.payload if isinstance(action.payload, bytes) else None
-            action = evolve(action, size=self.size(action.type, payload, action.size))
+            action = altered(action, size=self.size(action.type, payload, action.size))
         return super().transition(slot, action)
 
     def size(self, type: str, payload: bytes | None, size: int) -> int:
@@ -220,7 +219,7 @@ class InboxNeverShrinks(ManagedHost):
     def transition(self, slot: Slot, action: Action) -> Transition:
         state, reply, clauses = super().transition(slot, action)
         if isinstance(slot, Instance) and isinstance(state, Instance) and not isinstance(action, SendEvent):
-            state = evolve(state, inbox_bytes=slot.inbox_bytes)
+            state = altered(state, inbox_bytes=slot.inbox_bytes)
         return Transition(state, reply, clauses)
 
 
@@ -271,7 +270,7 @@ class SecondHandOverOverwrites(ManagedHost):
             step = slot.history[name]
             if not slot.owner and step.kind == "wait" and isinstance(step.outcome, Succeeded):
                 if step.type == action.type and isinstance(action.payload, bytes):
-                    taken = evolve(step, outcome=Succeeded(action.payload))
+                    taken = altered(step, outcome=Succeeded(action.payload))
                     return Transition(with_step(slot, name, taken), Accepted(slot.accepted + 1))
         return super().transition(slot, action)
 
@@ -283,7 +282,7 @@ class SecondHandOverOverwrites(ManagedHost):
 class LeftoversStay(ManagedHost):
     """Events that nobody took are kept by id beyond the end, and reach a later instance of the id."""
 
-    broken_rules = rules(evolve(REFERENCE, after_retention="forgotten"))
+    broken_rules = rules(altered(REFERENCE, after_retention="forgotten"))
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -297,7 +296,7 @@ class LeftoversStay(ManagedHost):
             self.leftovers[key] = before.inbox
         if isinstance(action, Create) and isinstance(after, Instance) and after is not before:
             left = self.leftovers.pop(key, ())
-            self.slots[key] = evolve(after, inbox=left, inbox_bytes=sum(each.size for each in left))
+            self.slots[key] = altered(after, inbox=left, inbox_bytes=sum(each.size for each in left))
         return reply
 
 
@@ -315,7 +314,7 @@ class Matching(ManagedHost):
         if isinstance(action, SendEvent) and isinstance(action.type, str) and isinstance(slot, Instance):
             step = slot.history.get(slot.current) if slot.current else None
             if step is not None and step.type and self.form(step.type) == self.form(action.type):
-                action = evolve(action, type=step.type)
+                action = altered(action, type=step.type)
         with swapped(steps, consume=self.consume):
             return super().transition(slot, action)
 
@@ -328,7 +327,7 @@ class Matching(ManagedHost):
 
 
 def _front(instance: Instance, event: Event) -> Instance:
-    return evolve(instance, inbox=(event, *(each for each in instance.inbox if each is not event)))
+    return altered(instance, inbox=(event, *(each for each in instance.inbox if each is not event)))
 
 
 @fault("EVT-8", "WFE-11", "WFE-2")
@@ -383,9 +382,9 @@ class NewestFirst(Consuming):
     """A wait takes the newest matching event."""
 
     def consume(self, instance: Instance, type: str) -> tuple[Instance, Event | None]:
-        backwards = evolve(instance, inbox=instance.inbox[::-1])
+        backwards = altered(instance, inbox=instance.inbox[::-1])
         taken, event = events.consume(backwards, type)
-        return evolve(taken, inbox=taken.inbox[::-1]), event
+        return altered(taken, inbox=taken.inbox[::-1]), event
 
 
 @fault("WFE-2", "WFE-8")
@@ -394,7 +393,7 @@ class OthersAreDropped(Consuming):
 
     def consume(self, instance: Instance, type: str) -> tuple[Instance, Event | None]:
         taken, event = events.consume(instance, type)
-        return (evolve(taken, inbox=(), inbox_bytes=0), event) if event else (taken, None)
+        return (altered(taken, inbox=(), inbox_bytes=0), event) if event else (taken, None)
 
 
 @fault("WFE-2")
@@ -414,7 +413,7 @@ class OrderIsTextAfterARestart(ManagedHost):
         for key, slot in list(self.slots.items()):
             if isinstance(slot, Instance):
                 inbox = sorted(slot.inbox, key=lambda event: str(event.number))
-                self.slots[key] = evolve(slot, inbox=tuple(inbox))
+                self.slots[key] = altered(slot, inbox=tuple(inbox))
 
 
 @fault("EVT-1", "WFE-8")
@@ -425,13 +424,13 @@ class NumbersStartAgainAtARestart(ManagedHost):
         super().restart()
         for key, slot in list(self.slots.items()):
             if isinstance(slot, Instance):
-                self.slots[key] = evolve(slot, accepted=0)
+                self.slots[key] = altered(slot, accepted=0)
 
     def transition(self, slot: Slot, action: Action) -> Transition:
         state, reply, clauses = super().transition(slot, action)
         if isinstance(action, SendEvent) and isinstance(state, Instance):
             inbox = tuple(sorted(state.inbox, key=lambda event: event.number))
-            state = evolve(state, inbox=inbox)
+            state = altered(state, inbox=inbox)
         return Transition(state, reply, clauses)
 
 
@@ -447,7 +446,7 @@ class ConsumedBeforeRecorded(ManagedHost):
             step = slot.history.get(context.open) if context and context.open else None
             if step is not None and step.kind == "wait" and isinstance(step.outcome, Succeeded):
                 history = slot.history.drop(context.open)  # type: ignore[union-attr, arg-type]
-                slot = evolve(slot, history=history, current=None)
+                slot = altered(slot, history=history, current=None)
         return super().transition(slot, action)
 
 
@@ -473,7 +472,7 @@ class Sweeping(ManagedHost):
         if step.deadline is not None and step.type is not None and self.now <= step.deadline:
             rest, event = events.consume(slot, step.type)
             if event is not None and slot.current is not None:
-                taken = evolve(step, outcome=Succeeded(event.payload), deadline=None)
+                taken = altered(step, outcome=Succeeded(event.payload), deadline=None)
                 self.slots[key] = with_step(rest, slot.current, taken)
                 self._moves += 1
 
@@ -502,7 +501,7 @@ class ConsumptionForgottenAtARestart(Sweeping):
         super().restart()
         for key, slot in list(self.slots.items()):
             if isinstance(slot, Instance) and slot.live:
-                self.slots[key] = evolve(slot, inbox=tuple(self.ledger.get(key, {}).values()))
+                self.slots[key] = altered(slot, inbox=tuple(self.ledger.get(key, {}).values()))
 
 
 @fault("WFE-6", "EVT-11", "WFE-11", "WFE-5")
@@ -589,7 +588,7 @@ class TimedOutWaitSwallows(ManagedHost):
                 if step.type == action.type and step.outcome == Failed("wait_timeout"):
                     if (slot.id, name) not in self.sated:
                         self.sated.add((slot.id, name))
-                        return Transition(evolve(slot, accepted=slot.accepted + 1), made.reply)
+                        return Transition(altered(slot, accepted=slot.accepted + 1), made.reply)
         return made
 
 

@@ -33,6 +33,7 @@ from fencepost_spec.limits import FORM, Limits
 from ..hosts.reference import ReferenceAdapter
 
 Made = TypeVar("Made", bound=type)
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,13 @@ def rules(latitude: Latitude = REFERENCE, **limits: int) -> Rules:
 def form(**limits: int) -> Limits:
     """The Form's limits with some of them changed."""
     return evolve(FORM, **limits)
+
+
+def altered(record: Record, **changes: Any) -> Record:
+    """A changed copy of a record of the machine, be it a dataclass or a named tuple."""
+    if isinstance(record, tuple):
+        return record._replace(**changes)  # type: ignore[attr-defined, no-any-return]
+    return evolve(record, **changes)
 
 
 @contextmanager
