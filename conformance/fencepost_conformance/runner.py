@@ -6,12 +6,16 @@ differences are collected; an adapter's fault ends it. A failed check beats an e
 **Outcomes.** *unmeasured*: the Host lacks an instrument that an entry needs, and nothing was run.
 *errored*: the adapter broke down, or a trap of a directed scenario never sprung, so that the scenario did
 not show what it is for.
+
+A *judged* scenario has no expectations: a judge is given what was seen, and what no Host may show is its
+difference. A trap of it that never sprung shows nothing, and is no fault.
 """
 
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from . import judging
 from .adapter import PROTOCOL, AdapterFault, Connection, Handshake, parse_handshake
 from .results import CheckResult, Outcome
 from .run import DEADLINE_SECONDS, ENTRIES, Run, break_off, needed_instruments, reply_to, value_of
@@ -36,7 +40,10 @@ def run_scenario(
     detail = ""
     try:
         unsprung = run.play()
-        if unsprung and not generated:
+        if scenario.judged:
+            verdict = judging.admitted(scenario, run.observations, handshake)
+            run.differences.extend(() if verdict is None else verdict.differences())
+        elif unsprung and not generated:
             detail = f"a trap never sprung: {', '.join(map(str, unsprung))}"
     except AdapterFault as fault:
         detail = _detail(fault)

@@ -21,9 +21,9 @@ The verdict of a judged clause is the first row that holds.
 | anything else | unmeasured | no check, no instrument, or an end at another clause: nothing is proven |
 
 A failed check blames the clauses that its differences name, and gives its other clauses nothing. One that
-names no difference blames the first of its clauses. A failed check that blames no judged clause is
-*unattributed*: it can fail nobody, and nobody is qualified while it stands, except where it blames promises
-of the reference, which bind no other Host.
+names no difference blames the first of its clauses. A failed check that blames no judged clause, and an
+errored one that measures none, is *unattributed*: it can fail nobody, and nobody is qualified while it
+stands, except where it blames promises of the reference, which bind no other Host.
 
 **A run** covers the clauses of its selection, and every clause outside of it that was seen to fail.
 
@@ -167,6 +167,8 @@ def _blames(check: CheckResult) -> tuple[Blame, ...]:
 
 
 def _is_unattributed(catalogue: Catalogue, check: CheckResult) -> bool:
+    if check.outcome == "errored" and not check.clauses:
+        return True
     standings = {standing(catalogue.clauses[blame.difference.clause]) for blame in _blames(check)}
     return bool(standings) and not standings & {"judged", "reference"}
 

@@ -87,5 +87,5 @@ def test_check_and_replay_know_shipped_scenarios(tmp_path: Path) -> None:
     scenario = "WFE/event-at-the-deadline-wins"
     assert fencepost("replay", scenario).exit_code == 0
     report = tmp_path / "report.json"
-    assert fencepost("check", "--only", scenario, "--json", report).exit_code == 0
+    assert fencepost("check", "--scenario", scenario, "--json", report).exit_code == 0
     assert json.loads(report.read_text())["host"]["instruments"]

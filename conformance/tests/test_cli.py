@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 from fencepost_conformance import scenario as scenarios
 from fencepost_conformance.cli import application, connecting
+from fencepost_conformance.generate.coverage import Coverage
+from fencepost_conformance.generate.profiles import Profile
+from fencepost_conformance.generate.search import Found
 from fencepost_conformance.report.model import HostFacts
 from fencepost_conformance.results import CheckResult, Difference, Outcome
 from fencepost_conformance.scenario import Scenario
@@ -38,6 +41,9 @@ class Told:
 
     def __init__(self) -> None:
         self.outcomes: dict[str, Outcome] = {}
+        self.turns: dict[str, list[Outcome]] = {}
+        self.generated: list[tuple[str, int]] = []
+        self.found = Found("quick", Coverage())
         self.seen: list[str] = []
         self.is_ours = True
         self.facts = HostFacts("mine", "Told", "1", ("clock",))
@@ -48,11 +54,22 @@ class Told:
             progress(result)
         return results
 
+    def generate(self, profile: Profile, seed: int, progress: Callable[[str], None]) -> Found:
+        self.generated.append((profile.name, seed))
+        for _ in range(profile.examples):
+            progress("generated")
+        return self.found
+
     def check(self, scenario: Scenario) -> CheckResult:
-        outcome = self.outcomes.get(scenario.id, "passed")
+        turns = self.turns.get(scenario.id)
+        outcome = turns.pop(0) if turns else self.outcomes.get(scenario.id, "passed")
         self.seen.append(scenario.id)
         difference = Difference(
-            scenario.clauses[0], "schedule[0]", {"status": "complete"}, None, "not complete"
+            next(iter(scenario.clauses), ""),
+            "schedule[0]",
+            {"status": "complete"},
+            None,
+            "not complete",
         )
         return CheckResult(
             scenario.id,
@@ -109,8 +126,11 @@ def test_the_exit_status_is_the_verdict(host: Told, outcome: Outcome, status: in
 
 
 def test_progress_is_a_few_plain_lines_on_standard_error_when_piped(host: Told) -> None:
-    result = fencepost("check")
+    result = fencepost("check", "--only", "directed")
     assert result.stderr == "checked 1 of 3\nchecked 2 of 3\nchecked 3 of 3\n"
+    result = fencepost("check")
+    assert result.stderr.count("\n") == 10
+    assert result.stderr.endswith("checked 63 of 63\n")
 
 
 def test_text_of_a_host_is_escaped(host: Told) -> None:
@@ -120,10 +140,74 @@ def test_text_of_a_host_is_escaped(host: Told) -> None:
     assert "\\x1b[31mred\\ud800 1\\n2 (mine)" in result.stdout
 
 
-def test_only_judges_what_its_scenarios_measure(host: Told) -> None:
-    result = fencepost("check", "--only", "WFE/order")
+def test_named_scenarios_judge_what_they_measure(host: Told) -> None:
+    result = fencepost("check", "--scenario", "WFE/order")
     assert result.exit_code == 0
     assert host.seen == ["WFE/order"]
+    assert host.generated == []
+
+
+def test_both_parts_run_unless_one_is_chosen_or_a_selection_made(host: Told) -> None:
+    fencepost("check", "--seed", "3")
+    assert (len(host.seen), host.generated) == (3, [("quick", 3)])
+    fencepost("check", "--only", "directed")
+    fencepost("check", "--clause", "WFE-5")
+    assert (len(host.seen), host.generated) == (7, [("quick", 3)])
+    fencepost("check", "--only", "generated", "--profile", "soak", "--seed", "4")
+    assert (len(host.seen), host.generated) == (7, [("quick", 3), ("soak", 4)])
+
+
+def test_the_profile_of_continuous_integration_always_tries_the_same(host: Told) -> None:
+    fencepost("check", "--profile", "ci")
+    fencepost("check", "--profile", "ci")
+    fencepost("check", "--profile", "ci", "--seed", "9")
+    assert host.generated == [("ci", 0), ("ci", 0), ("ci", 9)]
+
+
+def test_what_is_generated_alone_is_judged_by_what_it_exercised(host: Told) -> None:
+    host.found.coverage.clauses.update(["WFE-5", "STA-1"])
+    result = fencepost("check", "--only", "generated", "--coverage")
+    assert result.exit_code == 0
+    assert result.stdout.rstrip("\n").split("\n")[-1] == "qualified (selection: generated only)"
+    assert "WFE-5" in result.stdout
+
+
+def test_a_generated_failure_fails_its_clauses_and_is_kept(
+    host: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scenario = tiny("generated/WFE-8-1", "WFE-8", judged=True)
+    host.outcomes[scenario.id] = "failed"
+    host.found = Found("quick", Coverage(), [scenario], [host.check(scenario)])
+    result = fencepost("check", "mine", "--json", "r.json", "--junit", "r.xml")
+    assert result.exit_code == 1
+    kept = Path("fencepost-failures") / "generated-WFE-8-1.json"
+    assert f"    fencepost replay {kept} mine\n" in result.stdout
+    assert json.loads(kept.read_text())["observed"]["outcome"] == "failed"
+    read = json.loads(Path("r.json").read_text())
+    assert schemas.problems("report", read) == []
+    assert {each["id"] for each in read["clauses"] if each["verdict"] == "failed"} == {"WFE-8"}
+    assert read["generated"]["profile"] == "quick"
+    failures = [
+        case.get("name")
+        for case in ET.parse("r.xml").getroot().iter("testcase")
+        if case.find("failure") is not None is not None
+    ]
+    assert failures == ["WFE-8"]
+
+
+def test_nobody_is_qualified_where_generation_broke_down(
+    host: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    scenario = tiny("generated/errored-1", judged=True)
+    broken = CheckResult(scenario.id, "the adapter broke down", (), "errored", detail="boom")
+    host.found = Found("quick", Coverage(), [scenario], [broken])
+    host.found.coverage.clauses.update(["WFE-5"])
+    result = fencepost("check", "mine", "--only", "generated")
+    assert result.exit_code == 3
+    assert "ERRORED generated/errored-1" in result.stdout
+    assert "boom" in result.stdout
 
 
 def test_the_order_of_a_run_is_drawn_from_its_seed_and_the_report_does_not_show_it(
@@ -177,11 +261,35 @@ def test_replay_names_the_difference_and_says_whether_it_is_the_recorded_one(
     assert result.exit_code == 1
     assert 'expected {"status": "complete"}' in result.stdout
     assert "the same as was recorded" in result.stdout
-    assert result.stdout.rstrip("\n").split("\n")[-1] == "failed"
+    assert result.stdout.rstrip("\n").split("\n")[-2:] == ["5 of 5 runs failed", "failed"]
     host.outcomes.clear()
     result = fencepost("replay", tmp_path / "WFE-tie.json", "mine")
     assert result.exit_code == 0
     assert "another outcome than was recorded (failed)" in result.stdout
+    assert result.stdout.rstrip("\n").split("\n")[-1] == "fixed"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "answer", "status"),
+    [
+        (["failed"] * 5, "failed", 1),
+        (["passed"] * 5, "fixed", 0),
+        (["passed", "failed", "passed", "passed", "passed"], "flaky", 4),
+        (["failed", "errored", "failed", "failed", "failed"], "flaky", 4),
+        (["passed", "errored", "passed", "passed", "passed"], "errored", 2),
+        (["unmeasured"] * 5, "unmeasured", 3),
+    ],
+)
+def test_a_reproducer_is_fixed_failed_flaky_or_errored(
+    host: Told, tmp_path: Path, outcomes: list[Outcome], answer: str, status: int
+) -> None:
+    host.turns = {"made-up": list(outcomes)}
+    path = tmp_path / "made-up.json"
+    path.write_text(json.dumps(tiny("made-up", "WFE-5", judged=True).document))
+    result = fencepost("replay", path, "mine")
+    assert result.stdout.rstrip("\n").split("\n")[-1] == answer
+    assert result.exit_code == status
+    assert host.turns["made-up"] == []
 
 
 def test_a_scenario_of_the_reference_is_run_on_our_hosts_only(host: Told, tmp_path: Path) -> None:
@@ -214,7 +322,10 @@ def test_expected_failures_change_the_exit_status_and_not_the_verdict(
 
 BAD = {
     "unknown clause": (["check", "--clause", "WFE-55"], "no such clause; did you mean"),
-    "unknown scenario glob": (["check", "--only", "nothing/*"], "no such scenario"),
+    "unknown scenario glob": (["check", "--scenario", "nothing/*"], "no such scenario"),
+    "unknown part": (["check", "--only", "nothing/*"], "'directed', 'generated'"),
+    "a part of the generated": (["check", "--only", "generated", "--clause", "WFE-5"], "leave them out"),
+    "unknown profile": (["check", "--profile", "long"], "'quick', 'ci', 'soak'"),
     "no check left": (["check", "--clause", "WFE-9"], "leaves no check"),
     "unwritable json": (["check", "--json", "{tmp}/no/such/report.json"], "No such file or directory"),
     "directory as junit": (["check", "--junit", "{tmp}"], "Is a directory"),

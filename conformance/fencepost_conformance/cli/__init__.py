@@ -2,10 +2,11 @@
 
 | exit status | meaning |
 |---|---|
-| 0 | qualified; every expectation held; the question is answered |
+| 0 | qualified; every expectation held; the failure is fixed; the question is answered |
 | 1 | not qualified; an expectation did not hold; an entry of the expected failures is stale or unknown |
 | 2 | bad usage or input, or a broken adapter |
 | 3 | incomplete: nothing failed, and something could not be measured |
+| 4 | a reproducer that was replayed fails now and then |
 
 Whatever the user can get wrong is a `Trouble`: one line on standard error that says what to do, and exit
 status 2. A traceback is always a fault of ours.

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .. import expected_failures, reproducer, verdict
+from ..generate import profiles
+from ..generate.profiles import PROFILES, Profile
 from ..report import console as console_report
+from ..report import coverage as coverage_report
 from ..report import document as json_report
 from ..report import junit as junit_report
-from ..report.model import HostFacts, Kit, Report, Selection
+from ..report.model import Generated, HostFacts, Kit, Report, Selection
 from ..results import CheckResult
 from ..scenario import Scenario
 from . import connecting, screen, sources
 from .trouble import Trouble, because, of_file
 
+if TYPE_CHECKING:
+    from ..generate.search import Found
+
 LARGEST_SEED = 2**32 - 1
+DEFAULT_PLACE = Path("fencepost-failures")  # for generated scenarios, which exist nowhere else
 
 
 @click.command(name="check")
@@ -33,8 +42,25 @@ LARGEST_SEED = 2**32 - 1
     help="Judge only clauses whose id matches; repeatable.",
 )
 @click.option(
-    "--only", "only", multiple=True, metavar="GLOB", help="Run only scenarios whose id matches; repeatable."
+    "--scenario",
+    "named",
+    multiple=True,
+    metavar="GLOB",
+    help="Run only directed scenarios whose id matches; repeatable.",
 )
+@click.option(
+    "--only",
+    type=click.Choice(["directed", "generated"]),
+    help="Run one part; without it both, or the directed one where a selection is made.",
+)
+@click.option(
+    "--profile",
+    type=click.Choice(list(PROFILES)),
+    default=profiles.DEFAULT,
+    show_default=True,
+    help="How much to generate.",
+)
+@click.option("--coverage", is_flag=True, help="Print what the generated scenarios exercised.")
 @click.option("--no-heavy", is_flag=True, help="Leave out the scenarios with megabyte documents.")
 @click.option(
     "--seed",
@@ -71,7 +97,10 @@ LARGEST_SEED = 2**32 - 1
 def command(
     host: str,
     clauses: tuple[str, ...],
-    only: tuple[str, ...],
+    named: tuple[str, ...],
+    only: str | None,
+    profile: str,
+    coverage: bool,
     no_heavy: bool,
     seed: int | None,
     json_path: Path | None,
@@ -81,6 +110,9 @@ def command(
 ) -> None:
     """Judge HOST, clause by clause (by default the reference).
 
+    First come the directed scenarios, each with its expectations, then generated ones, each judged by
+    what any admissible Host may show. A generated failure is shrunk and kept as a file to replay.
+
     HOST is a name from 'fencepost list hosts', or your own adapter as python:MODULE:FACTORY.
     Exit status: 0 qualified, 1 not qualified, 2 bad usage or a broken adapter, 3 incomplete.
 
@@ -89,25 +121,26 @@ def command(
       fencepost check
       fencepost check python:my_host:Adapter --json report.json --keep failures
       fencepost check python:my_host:Adapter --clause 'WFE-*' --clause EVT-3
+      fencepost check python:my_host:Adapter --only generated --profile soak --seed 7
       fencepost check python:my_host:Adapter --expected-failures known.toml
     """
     expected = _expected(expected_path)
     for path in (json_path, junit_path):
         _writable(path)
     _directory(keep)
-    seed = random.SystemRandom().randint(0, LARGEST_SEED) if seed is None else seed
-    selection = Selection(clauses, only, not no_heavy)
+    parts = _parts(only, bool(clauses or named), no_heavy)
+    seed = _seed(seed, PROFILES[profile] if "generated" in parts else None)
+    selection = Selection(clauses, named, not no_heavy, only or "")
 
     began, started = datetime.now(UTC), time.monotonic()
     with connecting.connect(host) as connected:
-        chosen = sources.choose(selection, connected.is_ours)
-        results = _run(connected, chosen.scenarios, seed)
+        ran = _run(connected, selection, parts, PROFILES[profile], seed)
         facts = connected.facts
     seconds = time.monotonic() - started
 
     clauses_of_form, kit = sources.catalogue(), sources.kit()
-    run = verdict.judge(clauses_of_form, results, chosen.clauses)
-    reproducers = _kept(keep, chosen.scenarios, results, kit, facts, seed)
+    run = verdict.judge(clauses_of_form, ran.results, ran.clauses)
+    reproducers = _kept(keep, ran, kit, facts, seed)
     report = Report(
         kit=kit,
         host=facts,
@@ -120,22 +153,83 @@ def command(
         expected=expected,
         expected_problems=expected_failures.problems(clauses_of_form, run, expected),
         reproducers=reproducers,
+        generated=ran.generated,
     )
     _write(json_path, json_report.render(report))
     _write(junit_path, junit_report.render(report))
+    if coverage and ran.generated is not None:
+        coverage_report.render(ran.generated, screen.console())
     console_report.render(report, screen.console())
     click.get_current_context().exit(report.exit_status)
 
 
+@dataclass(frozen=True)
+class Ran:
+    """What both parts came to: results, the scenarios behind them, and the clauses to judge (None: all)."""
+
+    results: tuple[CheckResult, ...]
+    scenarios: tuple[Scenario, ...]
+    clauses: frozenset[str] | None
+    generated: Generated | None = None
+
+
+def _parts(only: str | None, selected: bool, no_heavy: bool) -> tuple[str, ...]:
+    if only == "generated" and (selected or no_heavy):
+        raise Trouble("--only generated takes no --clause, --scenario or --no-heavy; leave them out")
+    if only is not None:
+        return (only,)
+    return ("directed",) if selected else ("directed", "generated")
+
+
+def _seed(given: int | None, profile: Profile | None) -> int:
+    """The seed that was given, the one of a profile that always tries the same, or a drawn one."""
+    if given is not None:
+        return given
+    if profile is not None and profile.fixed_seed:
+        return profiles.FIXED_SEED
+    return random.SystemRandom().randint(0, LARGEST_SEED)
+
+
 def _run(
-    connected: connecting.Connected, scenarios: Sequence[Scenario], seed: int
-) -> tuple[CheckResult, ...]:
-    """Run the scenarios in an order drawn from the seed, so that none leans on another."""
-    order = list(scenarios)
+    connected: connecting.Connected,
+    selection: Selection,
+    parts: Collection[str],
+    profile: Profile,
+    seed: int,
+) -> Ran:
+    """Run the directed scenarios in an order drawn from the seed, so that none leans on another; then
+    generate."""
+    chosen = sources.Chosen((), frozenset())
+    if "directed" in parts:
+        chosen = sources.choose(selection, connected.is_ours)
+    order = list(chosen.scenarios)
     random.Random(seed).shuffle(order)
-    with screen.progress(len(order)) as advance:
-        results = connected.run(order, lambda result: advance(result.scenario))
-    return tuple(sorted(results, key=lambda result: result.scenario))
+    wanted = profile.examples if "generated" in parts else 0
+    with screen.progress(len(order) + wanted) as advance:
+        results = connected.run(order, lambda result: advance(result.scenario)) if order else []
+        found = connected.generate(profile, seed, advance) if wanted else None
+    directed = tuple(sorted(results, key=lambda result: result.scenario))
+    return (
+        Ran(directed, chosen.scenarios, chosen.clauses) if found is None else _both(directed, chosen, found)
+    )
+
+
+def _both(directed: tuple[CheckResult, ...], chosen: sources.Chosen, found: Found) -> Ran:
+    """Directed results and generated ones. Alone, what was generated is judged by what it exercised."""
+    reached = found.coverage.document()
+    generated = Generated(
+        found.profile, found.coverage.scenarios, found.coverage.entries, found.seconds, **reached
+    )
+    clauses = chosen.clauses
+    passed: tuple[CheckResult, ...] = ()
+    if not directed:
+        clauses = frozenset(sources.catalogue().clauses.keys() & reached["clauses"].keys())
+        exercised = tuple(sorted(clauses))
+        title = f"{found.coverage.scenarios} generated scenarios"
+        passed = (CheckResult("generated", title, exercised, "passed", seconds=found.seconds),)
+    return Ran(
+        (*directed, *passed, *found.results), (*chosen.scenarios, *found.scenarios), clauses, generated
+    )
 
 
 def _expected(path: Path | None) -> tuple[expected_failures.ExpectedFailure, ...]:
@@ -177,24 +271,19 @@ def _write(path: Path | None, text: str) -> None:
         raise of_file(path, error) from error
 
 
-def _kept(
-    keep: Path | None,
-    scenarios: Sequence[Scenario],
-    results: Sequence[CheckResult],
-    kit: Kit,
-    host: HostFacts,
-    seed: int,
-) -> dict[str, str]:
-    """Save each failing scenario with what was observed; the path by scenario."""
-    if keep is None:
-        return {}
-    documents = {scenario.id: scenario.document for scenario in scenarios}
+def _kept(keep: Path | None, ran: Ran, kit: Kit, host: HostFacts, seed: int) -> dict[str, str]:
+    """Save each failing scenario with what was observed, generated ones in any case; the path by scenario."""
+    documents = {scenario.id: scenario.document for scenario in ran.scenarios}
+    shipped = {scenario.id for scenario in ran.scenarios if not scenario.judged}
     kept = {}
-    for result in results:
-        if result.outcome in ("failed", "errored"):
-            made = reproducer.reproducer(documents[result.scenario], result, kit, host, seed)
-            try:
-                kept[result.scenario] = str(reproducer.save(keep, made))
-            except OSError as error:
-                raise of_file(keep, error) from error
+    for result in ran.results:
+        if result.outcome not in ("failed", "errored") or (keep is None and result.scenario in shipped):
+            continue
+        place = keep or DEFAULT_PLACE
+        _directory(place)
+        made = reproducer.reproducer(documents[result.scenario], result, kit, host, seed)
+        try:
+            kept[result.scenario] = str(reproducer.save(place, made))
+        except OSError as error:
+            raise of_file(place, error) from error
     return kept

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from .. import hosts
 from ..adapter import AdapterFault, Connection
+from ..generate.profiles import Profile
 from ..report.model import HostFacts
 from ..results import CheckResult
 from ..runner import greet, run_many
 from ..scenario import Scenario
 from . import sources
 from .trouble import Trouble, because
+
+if TYPE_CHECKING:
+    from ..generate.search import Found
 
 DEFAULT = "reference"
 Progress = Callable[[CheckResult], None]
@@ -35,6 +40,12 @@ class Connected:
     def run(self, scenarios: Iterable[Scenario], progress: Progress) -> list[CheckResult]:
         """Run scenarios in the given order; the adapter is started anew when it breaks down."""
         return run_many(self._next, scenarios, progress)
+
+    def generate(self, profile: Profile, seed: int, progress: Callable[[str], None]) -> Found:
+        """Generate scenarios, and have each judged; the adapter is started anew when it breaks down."""
+        from ..generate.search import search
+
+        return search(self._next, profile, seed, progress)
 
     def close(self) -> None:
         """End a connection that no run has taken over."""

@@ -1,10 +1,22 @@
-"""`fencepost replay`: run one scenario again, and say which expectation did not hold."""
+"""`fencepost replay`: run one scenario again, and say which expectation did not hold.
+
+A reproducer is run several times, since a failure that comes and goes is news of its own.
+
+| the runs | word | exit status |
+|---|---|---|
+| all passed | fixed | 0 |
+| all failed | failed | 1 |
+| none failed, and one broke down | errored | 2 |
+| the Host lacks an instrument | unmeasured | 3 |
+| some failed | flaky | 4 |
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 from rich.console import Console
@@ -17,7 +29,18 @@ from ..results import CheckResult, Outcome
 from . import connecting, screen, sources
 from .trouble import Trouble
 
+RUNS = 5  # of a reproducer
 EXIT_STATUS: dict[Outcome, int] = {"passed": 0, "failed": 1, "errored": 2, "unmeasured": 3}
+
+Answer = Literal["fixed", "failed", "errored", "unmeasured", "flaky"]
+EXIT_STATUS_OF_ANSWER: dict[Answer, int] = {
+    "fixed": 0,
+    "failed": 1,
+    "errored": 2,
+    "unmeasured": 3,
+    "flaky": 4,
+}
+_STYLE_OF_ANSWER = {"fixed": STYLE["passed"], "flaky": STYLE["errored"]}
 
 
 @click.command(name="replay")
@@ -26,9 +49,11 @@ EXIT_STATUS: dict[Outcome, int] = {"passed": 0, "failed": 1, "errored": 2, "unme
 def command(file: str, host: str) -> None:
     """Run FILE against HOST (by default the reference), and name each expectation that did not hold.
 
-    FILE is a scenario, a reproducer kept by 'fencepost check --keep', or the id of a shipped
-    scenario. Exit status: 0 every expectation held, 1 one did not, 2 bad usage or a check
-    that broke down, 3 HOST lacks an instrument.
+    FILE is a scenario, a reproducer kept by 'fencepost check', or the id of a shipped scenario. A
+    reproducer is run several times and is fixed, failed, flaky or errored.
+
+    Exit status: 0 every expectation held or the failure is fixed, 1 one did not hold, 2 bad usage
+    or a check that broke down, 3 HOST lacks an instrument, 4 it fails now and then.
 
     \b
     Examples:
@@ -37,16 +62,36 @@ def command(file: str, host: str) -> None:
     """
     scenario = sources.scenario(file)
     observed = _observed(file)
+    runs = RUNS if observed or scenario.judged else 1
     with connecting.connect(host) as connected:
         if scenario.for_reference and not connected.is_ours:
             raise Trouble(f"{scenario.id} rests on choices of the reference: replay it on a Host of this kit")
-        (result,) = connected.run([scenario], lambda result: None)
+        results = connected.run([scenario] * runs, lambda result: None)
     output = screen.console()
-    show(output, result, host)
+    worst = next((each for each in results if each.outcome == "failed"), results[0])
+    show(output, worst, host)
     if observed:
-        screen.say(output, _compared(observed, result))
-    screen.say(output, result.outcome, STYLE[result.outcome])
-    click.get_current_context().exit(EXIT_STATUS[result.outcome])
+        screen.say(output, _compared(observed, worst))
+    if runs == 1:
+        screen.say(output, worst.outcome, STYLE[worst.outcome])
+        click.get_current_context().exit(EXIT_STATUS[worst.outcome])
+    answer = answered([each.outcome for each in results])
+    failed = sum(each.outcome == "failed" for each in results)
+    screen.say(output, f"{failed} of {runs} runs failed")
+    screen.say(output, answer, _STYLE_OF_ANSWER.get(answer) or STYLE[answer])
+    click.get_current_context().exit(EXIT_STATUS_OF_ANSWER[answer])
+
+
+def answered(outcomes: Sequence[Outcome]) -> Answer:
+    """What several runs of one reproducer say together."""
+    rows: tuple[tuple[bool, Answer], ...] = (
+        (set(outcomes) == {"failed"}, "failed"),
+        ("failed" in outcomes, "flaky"),
+        ("errored" in outcomes, "errored"),
+        ("unmeasured" in outcomes, "unmeasured"),
+        (True, "fixed"),
+    )
+    return next(answer for holds, answer in rows if holds)
 
 
 def _observed(file: str) -> dict[str, Any]:
@@ -59,7 +104,8 @@ def _observed(file: str) -> dict[str, Any]:
 
 def show(output: Console, result: CheckResult, host: str) -> None:
     """Print what a check found: differences, missing instruments, choices of open points."""
-    screen.say(output, f"{result.title} ({', '.join(result.clauses)}) on {host}")
+    clauses = f" ({', '.join(result.clauses)})" if result.clauses else ""
+    screen.say(output, f"{result.title}{clauses} on {host}")
     for difference in result.differences:
         screen.say(output, f"{difference.at} {difference.clause}: {difference.message}")
         screen.say(output, f"  expected {facts.value(difference.expected)}")

@@ -71,18 +71,18 @@ def choose(selection: Selection, reference: bool) -> Chosen:
         if not any(fnmatch.fnmatchcase(each.id, glob) for each in every):
             ids = [each.id for each in every]
             raise Trouble(
-                f"--only {glob}: no such scenario{near(glob, ids) or '; see fencepost list scenarios'}"
+                f"--scenario {glob}: no such scenario{near(glob, ids) or '; see fencepost list scenarios'}"
             )
     picked = scenarios.select(every, selection.clauses, selection.scenarios, selection.heavy, reference)
     if not picked:
-        raise Trouble("the selection leaves no check to run; widen --clause or --only")
+        raise Trouble("the selection leaves no check to run; widen --clause or --scenario")
     return Chosen(tuple(picked), _judged(selection, clauses, picked))
 
 
 def _judged(
     selection: Selection, clauses: Iterable[str], picked: Collection[Scenario]
 ) -> frozenset[str] | None:
-    """`--clause` says which clauses are judged; without it, `--only` judges what its scenarios measure."""
+    """`--clause` says which clauses are judged; without it, `--scenario` judges what those measure."""
     if selection.clauses:
         return frozenset(
             clause

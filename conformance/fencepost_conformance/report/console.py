@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ..verdict import CLAUSE_VERDICTS, ClauseRecord
 from . import facts
-from .model import Report
+from .model import Generated, Report
 
 STYLE = {
     "failed": "bold red",
@@ -71,9 +71,15 @@ def _failures(report: Report, console: Console) -> None:
 
 def _unattributed(report: Report, console: Console) -> None:
     for check in report.run.unattributed:
-        _line(console, f"FAILED {check.scenario}, blaming no clause that has a verdict", STYLE["errored"])
+        _line(
+            console,
+            f"{check.outcome.upper()} {check.scenario}, blaming no clause that has a verdict",
+            STYLE["errored"],
+        )
         for difference in check.differences[:SHOWN_BLAMES]:
             _line(console, f"  {difference.clause} {difference.at}: {difference.message}")
+        if check.detail:
+            _line(console, f"  {facts.first_line(check.detail)}")
         _line(console, f"    {report.replay_line(check.scenario)}")
         _line(console)
 
@@ -146,8 +152,16 @@ def _closing(report: Report, console: Console) -> None:
     _line(console, f"catalogue {report.kit.catalogue_version} {report.kit.catalogue_digest}")
     _line(console, f"seed      {report.seed}")
     _line(console, f"checks    {len(report.run.checks)} in {report.seconds:.1f} s")
+    if report.generated is not None:
+        _line(console, f"generated {generated_line(report.generated)}")
     _line(console, f"clauses   {counts}; {_without_verdict(report)}")
     _line(console, report.verdict_line, STYLE[report.run.verdict])
+
+
+def generated_line(generated: Generated) -> str:
+    """How much was generated."""
+    amount = f"{generated.scenarios} scenarios, {generated.entries} entries"
+    return f"{amount} ({generated.profile}) in {generated.seconds:.1f} s"
 
 
 def _without_verdict(report: Report) -> str:

@@ -7,12 +7,13 @@ together by hand from parts shows it.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from ..results import CheckResult, Difference
 from ..verdict import ClauseRecord
 from . import facts
-from .model import Report
+from .model import Generated, Report
 
 FORMAT = "fencepost.report@1"
 
@@ -47,6 +48,7 @@ def document(report: Report) -> dict[str, Any]:
         "checks": [
             check(result) | {"replay": report.replay_line(result.scenario)} for result in report.run.checks
         ],
+        "generated": _generated(report.generated),
         "unattributed": [result.scenario for result in report.run.unattributed],
         "expectedFailures": {
             "entries": [
@@ -68,7 +70,14 @@ def _selection(report: Report) -> dict[str, Any] | None:
         "clauses": list(selection.clauses),
         "scenarios": list(selection.scenarios),
         "heavy": selection.heavy,
+        "only": selection.only or None,
     }
+
+
+def _generated(generated: Generated | None) -> dict[str, Any] | None:
+    if generated is None:
+        return None
+    return {**asdict(generated), "seconds": round(generated.seconds, 3)}
 
 
 def clause(record: ClauseRecord) -> dict[str, Any]:

@@ -36,19 +36,38 @@ class HostFacts:
 
 @dataclass(frozen=True)
 class Selection:
-    """The part of the kit that was run; both empty means all of it."""
+    """The part of the kit that was run; all at their defaults means all of it.
+
+    `only` is ``directed`` or ``generated``, or empty for both.
+    """
 
     clauses: tuple[str, ...] = ()
     scenarios: tuple[str, ...] = ()
     heavy: bool = True
+    only: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.clauses or self.scenarios or not self.heavy)
+        return bool(self.clauses or self.scenarios or not self.heavy or self.only)
 
     def __str__(self) -> str:
-        return ", ".join(
-            (*self.clauses, *self.scenarios, *(() if self.heavy else ("without heavy scenarios",)))
-        )
+        rest = (f"{self.only} only" if self.only else "", "" if self.heavy else "without heavy scenarios")
+        return ", ".join(filter(None, (*self.clauses, *self.scenarios, *rest)))
+
+
+@dataclass(frozen=True)
+class Generated:
+    """The generated part of a run: the profile, how many scenarios and entries, and what they reached.
+
+    `words`, `clauses` and `actions` (by action and status) count what the scenarios exercised.
+    """
+
+    profile: str
+    scenarios: int
+    entries: int
+    seconds: float
+    words: Mapping[str, int]
+    clauses: Mapping[str, int]
+    actions: Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
@@ -66,6 +85,7 @@ class Report:
     expected: Sequence[ExpectedFailure] = ()
     expected_problems: Sequence[str] = ()
     reproducers: Mapping[str, str] = field(default_factory=dict)  # scenario -> file
+    generated: Generated | None = None
 
     @property
     def verdict_line(self) -> str:

@@ -1,0 +1,55 @@
+"""The pictures of what failed in a run: recorded anew on a Host of ours, or drawn from what was observed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .. import hosts
+from ..adapter import Connection
+from ..recording import Recording, record
+from ..report import observed, traced
+from ..report.picture import Picture
+from ..results import CheckResult
+from ..scenario import Scenario
+
+MOST = 100  # pictures of one page; a Host that fails more is better read about as JSON
+
+
+def draw(
+    address: str,
+    instruments: Iterable[str],
+    lease_seconds: float,
+    scenarios: Iterable[Scenario],
+    results: Iterable[CheckResult],
+) -> Mapping[str, Picture]:
+    """A picture of each failed check, by its scenario."""
+    by_id = {scenario.id: scenario for scenario in scenarios}
+    has_clock = "clock" in instruments
+    failed = [result for result in results if result.outcome == "failed" and result.scenario in by_id]
+    drawn = {}
+    for result in failed[:MOST]:
+        scenario = by_id[result.scenario]
+        recording = _recorded(address, scenario)
+        drawn[scenario.id] = (
+            traced.picture(scenario, recording, recording.differences or result.differences)
+            if recording is not None
+            else observed.picture(
+                scenario,
+                result.observations,
+                result.differences,
+                lease_seconds=lease_seconds,
+                has_clock=has_clock,
+            )
+        )
+    return drawn
+
+
+def _recorded(address: str, scenario: Scenario) -> Recording | None:
+    """The scenario once more, where the Host runs in this process."""
+    if address not in hosts.BUILT_IN:
+        return None
+    connection: Connection = hosts.resolve(address)()
+    try:
+        return record(connection, scenario)
+    finally:
+        connection.close()

@@ -1,0 +1,114 @@
+"""What rules are given, and how it reads: plans of a create, traps, types of events.
+
+The reprs are what Hypothesis prints of a scenario that fails, so they say in words what happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from .programs import TYPES, Program, named, programs
+from .stage import Stage
+
+VERSIONS = ("v1", "v2")
+WEIGHTS: tuple[dict[str, int], ...] = ({"v2": 10000}, {"v1": 10000}, {"v1": 5000, "v2": 5000})
+
+_POINTS = {
+    "do": ("effect-start", "effect-end", "committed"),
+    "sleep": ("parked",),
+    "wait": ("parked", "consumed"),
+}
+PAYLOADS: tuple[str, ...] = ("numbered", "numbered", "none", "negative zero", "not a document")
+_PARAMS: tuple[Any, ...] = (
+    *[None] * 6,
+    {"n": 1},
+    {"$oddity": "negativeZero"},
+    {"$oddity": "nestedUndefined"},
+)
+_ODD_TYPES = ("GO", "")
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Trap:
+    """A kill or a pause at a point that an owner may come by."""
+
+    deed: str
+    at: str
+
+    def __repr__(self) -> str:
+        return f"{self.deed} at {self.at}"
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """What is created: the program, its params, and the traps that wait for its first context."""
+
+    program: Program
+    params: Any = None
+    traps: tuple[Trap, ...] = ()
+
+    def __repr__(self) -> str:
+        params = "" if self.params is None else f" with params {self.params}"
+        traps = "".join(f", {each}" for each in self.traps)
+        return f"{self.program!r}{params}{traps}"
+
+
+@dataclass(frozen=True, repr=False)
+class Opening:
+    """How a scenario begins: the Versions that there are, if more than one, and the first create."""
+
+    versions: tuple[str, ...]
+    plan: Plan
+
+    def __repr__(self) -> str:
+        return f"{' and '.join(self.versions) or 'one Version'}, create i: {self.plan!r}"
+
+
+@st.composite
+def openings(draw: Draw, stage: Stage) -> Opening:
+    """One Version or two, and the first create."""
+    versions = draw(st.sampled_from(((), (), VERSIONS))) if stage.offers("versions") else ()
+    return Opening(versions, draw(plans(stage, versions)))
+
+
+@st.composite
+def plans(draw: Draw, stage: Stage, versions: tuple[str, ...] | None = None) -> Plan:
+    """A program under the stage's next prefix, with params and traps."""
+    known = stage.versions if versions is None else versions
+    program = draw(programs(stage.prefix, versions=len(known) > 1))
+    deeds = [each for each in ("kill", "pause") if stage.offers(each)]
+    traps = draw(st.lists(traps_of(program, deeds), max_size=1)) if deeds else []
+    return Plan(program, draw(st.sampled_from(_PARAMS)), tuple(traps))
+
+
+def traps_of(program: Program, deeds: list[str], now: bool = False) -> st.SearchStrategy[Trap]:
+    """A trap at a point that a program can come by."""
+    points = ["now"] * 2 if now else []
+    points += [f"{point}:{name}" for kind, name in named(program.operations) for point in _POINTS[kind]]
+    return st.builds(Trap, st.sampled_from(deeds), st.sampled_from([*points, "settled"]))
+
+
+def of_stage(choices: Callable[[Stage], Any]) -> st.SearchStrategy[Any]:
+    """A strategy that reads the stage of the machine that runs."""
+    return st.runner().flatmap(lambda machine: choices(machine.stage))
+
+
+def one_of(choices: Callable[[Stage], Any]) -> st.SearchStrategy[Any]:
+    return of_stage(lambda stage: st.sampled_from(choices(stage)))
+
+
+def event_types(stage: Stage) -> tuple[str, ...]:
+    """Types of events: those that somebody waits for, others, and what is only nearly one."""
+    return (*stage.awaited() * 3, *TYPES, *_ODD_TYPES)
+
+
+def a_trap(stage: Stage, deed: str) -> st.SearchStrategy[Trap]:
+    """A trap at a point of any program so far."""
+    steps = [each for program in stage.programs.values() for each in program.operations]
+    return traps_of(Program(tuple(steps)), [deed], now=True)

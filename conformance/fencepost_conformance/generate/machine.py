@@ -1,0 +1,402 @@
+"""The state machine: one rule for each thing that the world can do, and what Hypothesis prints of it.
+
+A rule plays one entry, sometimes two. It is offered only where the Host has the instrument, and where there
+is something that it could touch. After a call that lets the Host run the instance is looked at; after what
+holds the Host still, or only sets a trap, it is not, so that the next call is the first to find it so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from hypothesis import event
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from .. import judging
+from ..adapter import AdapterFault, Connection, Handshake
+from ..judging import Verdict
+from ..scenario import ScenarioError
+from .arguments import (
+    PAYLOADS,
+    WEIGHTS,
+    Opening,
+    Plan,
+    Trap,
+    a_trap,
+    event_types,
+    of_stage,
+    one_of,
+    openings,
+    plans,
+)
+from .deadlines import Around
+from .programs import TYPES
+from .stage import IDS, Entry, Stage
+
+JUDGED_EVERY = 12  # entries
+MOST_CREATES = 5  # in one scenario
+EPILOGUE = 3  # deadlines that are waited for at the end
+
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+class NotAdmitted(AssertionError):
+    """No Host may show what was seen; a subclass for each clause, so that each is a failure of its own."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.message)
+        self.verdict = verdict
+
+
+an_id = one_of(lambda stage: stage.ids)
+a_plan = of_stage(plans)
+a_call_kind = st.sampled_from(("sendEvent", "terminate"))
+
+
+def _when(instrument: str = "", holds: Callable[[Stage], Any] = lambda stage: True) -> Callable[[Rule], Rule]:
+    """Offer a rule only where the Host has the instrument and the stage has what it needs."""
+
+    def allowed(machine: Any) -> bool:
+        stage = machine.stage
+        return (not instrument or stage.offers(instrument)) and bool(holds(stage))
+
+    return precondition(allowed)
+
+
+def _any(stage: Stage) -> bool:
+    return bool(stage.ids)
+
+
+class Watch:
+    """What somebody who looks on is told of each scenario."""
+
+    def finished(self, stage: Stage) -> None:
+        """A scenario is over, and the Host is still there."""
+
+    def failed(self, stage: Stage, verdict: Verdict) -> None:
+        """A scenario was judged and is not admitted."""
+
+    def broken(self, stage: Stage, fault: AdapterFault | ScenarioError) -> None:
+        """The adapter, or the kit, broke down in a scenario."""
+
+
+class ScenarioMachine(RuleBasedStateMachine):
+    """Makes up one scenario on a Host and has it judged."""
+
+    def __init__(self, connection: Connection, handshake: Handshake, watch: Watch | None = None) -> None:
+        super().__init__()
+        self.connection, self.handshake, self.watch = connection, handshake, watch or Watch()
+        self.stage = Stage(connection, handshake)
+        self._judged = 0
+        self._begun = self._over = self._broken = False
+
+    # The beginning
+
+    @initialize(opening=of_stage(lambda stage: openings(stage)))
+    def begin(self, opening: Opening) -> None:
+        if opening.versions:
+            self.stage = Stage(self.connection, self.handshake, opening.versions)
+        self._safely(self.stage.begin)
+        self._begun = True
+        self._create(IDS[0], opening.plan)
+
+    # Callers
+
+    @_when(holds=lambda stage: len(stage.ids) < len(IDS) and stage.creates < MOST_CREATES)
+    @rule(plan=a_plan)
+    def create(self, plan: Plan) -> None:
+        self._create(next(each for each in IDS if each not in self.stage.ids), plan)
+
+    @_when(holds=lambda stage: stage.ids and stage.creates < MOST_CREATES)
+    @rule(id=an_id, plan=a_plan)
+    def create_with_an_equal_id(self, id: str, plan: Plan) -> None:
+        self._create(id, plan)
+
+    @_when(holds=_any)
+    @rule(id=an_id, type=one_of(lambda stage: event_types(stage)), payload=st.sampled_from(PAYLOADS))
+    def send_event(self, id: str, type: str, payload: str) -> None:
+        self._play(self._event(id, type, payload))
+        self._look(id)
+
+    @_when(holds=_any)
+    @rule(id=an_id, type=one_of(lambda stage: stage.awaited() or TYPES), times=st.integers(2, 3))
+    def send_events(self, id: str, type: str, times: int) -> None:
+        for _ in range(times):
+            self._play(self._event(id, type, "numbered"))
+        self._look(id)
+
+    @_when(holds=_any)
+    @rule(id=an_id)
+    def get(self, id: str) -> None:
+        self._play({"get": id})
+
+    @_when(holds=_any)
+    @rule(id=an_id)
+    def terminate(self, id: str) -> None:
+        self._play({"terminate": id})
+        self._look(id)
+
+    @_when(holds=_any)
+    @rule(id=an_id, call=a_call_kind)
+    def begin_a_call(self, id: str, call: str) -> None:
+        made = {"terminate": id} if call == "terminate" else self._event(id, TYPES[0], "numbered")
+        name = self.stage.name_flight()
+        self._play({"start": made, "as": name})
+        self.stage.flying.append(name)
+
+    @_when("clock", lambda stage: stage.flying)
+    @rule(call=one_of(lambda stage: stage.flying))
+    def await_the_call(self, call: str) -> None:
+        self._play({"await": call})
+        self.stage.flying.remove(call)
+
+    @_when("responses", lambda stage: stage.ids and stage.creates < MOST_CREATES)
+    @rule(id=st.sampled_from(IDS), plan=a_plan, call=st.sampled_from(("create", "sendEvent", "terminate")))
+    def lose_the_answer(self, call: str, id: str, plan: Plan) -> None:
+        if call == "create":
+            self._create(id, plan, lost=True)
+            return
+        made = {"terminate": id} if call == "terminate" else self._event(id, TYPES[0], "numbered")
+        self._play({"dropResponse": made})
+
+    # Time
+
+    @_when("clock", _any)
+    @rule()
+    def settle(self) -> None:
+        self._settle()
+        self._look()
+
+    @_when("clock", lambda stage: stage.instants())
+    @rule(instant=one_of(lambda stage: stage.instants()), settled=st.booleans())
+    def move_the_clock(self, instant: Around, settled: bool) -> None:
+        self._advance_to(instant.at)
+        if settled:
+            self._settle()
+            self._look()
+        self._judge_now_and_then()
+
+    @_when("clock", lambda stage: any(each.deadline.step for each in stage.instants()))
+    @rule(instant=one_of(lambda stage: [each for each in stage.instants() if each.deadline.step]))
+    def move_the_clock_to_a_step(self, instant: Around) -> None:
+        self._advance_to(instant.at)
+        self._judge_now_and_then()
+
+    @_when("clock", _any)
+    @rule()
+    def recover(self) -> None:
+        self._play({"recover": True})
+        self._look()
+
+    @_when("wakes", lambda stage: stage.ids and not stage.wakes_held)
+    @rule()
+    def hold_wakes(self) -> None:
+        self._play({"holdWakes": True})
+        self.stage.wakes_held = True
+
+    @_when("wakes", lambda stage: stage.wakes_held)
+    @rule()
+    def let_wakes(self) -> None:
+        self._play({"holdWakes": False})
+        self.stage.wakes_held = False
+        self._look()
+
+    # Owners
+
+    @_when("journal", lambda stage: stage.closed_gates())
+    @rule(gate=one_of(lambda stage: stage.closed_gates()))
+    def release(self, gate: str) -> None:
+        self._release(gate)
+
+    @_when("kill", _any)
+    @rule(id=an_id, trap=of_stage(lambda stage: a_trap(stage, "kill")))
+    def kill(self, id: str, trap: Trap) -> None:
+        self._play({"kill": id, "at": trap.at})
+
+    @_when("pause", _any)
+    @rule(id=an_id, trap=of_stage(lambda stage: a_trap(stage, "pause")))
+    def pause(self, id: str, trap: Trap) -> None:
+        self._play({"pause": id, "at": trap.at})
+        self.stage.frozen.append(id)
+
+    @_when("pause", lambda stage: stage.frozen)
+    @rule(id=one_of(lambda stage: stage.frozen))
+    def resume(self, id: str) -> None:
+        self._play({"resume": id})
+        self._look(id)
+
+    @_when("stuck", lambda stage: len(stage.stuck) < len(stage.ids))
+    @rule(id=one_of(lambda stage: [each for each in stage.ids if each not in stage.stuck]))
+    def get_stuck(self, id: str) -> None:
+        self._play({"stuck": id})
+        self.stage.stuck.append(id)
+
+    @_when("stuck", lambda stage: stage.stuck)
+    @rule(id=one_of(lambda stage: stage.stuck))
+    def get_unstuck(self, id: str) -> None:
+        self._play({"unstuck": id})
+        self.stage.stuck.remove(id)
+        self._look(id)
+
+    # The Host
+
+    @_when("restart", _any)
+    @rule()
+    def restart(self) -> None:
+        self._play({"restart": True})
+        self.stage.flying.clear()
+
+    @_when("backend", _any)
+    @rule(id=an_id, call=st.sampled_from(("status", "get", "sendEvent", "terminate")))
+    def call_without_a_backend(self, call: str, id: str) -> None:
+        made = self._event(id, TYPES[0], "numbered") if call == "sendEvent" else {call: id}
+        self._play({"backend": "down"})
+        self._play(made)
+        self._play({"backend": "up"})
+
+    @_when("versions", lambda stage: stage.ids and len(stage.versions) > 1)
+    @rule(weights=st.sampled_from(WEIGHTS))
+    def deploy(self, weights: dict[str, int]) -> None:
+        self._play({"deploy": dict(weights)})
+
+    @_when("resource", lambda stage: stage.ids and not stage.words["deleteResource"])
+    @rule(sure=st.sampled_from((False, False, True)))
+    def delete_and_create_the_resource_again(self, sure: bool) -> None:
+        if not sure:  # a rule that is drawn as often as the others would end most scenarios
+            return
+        self._play({"unbind": True})
+        self._play({"deleteResource": True})
+        for id in self.stage.stuck:
+            self._play({"unstuck": id})
+        for id in dict.fromkeys(self.stage.frozen):
+            self._play({"resume": id})
+        self.stage.stuck.clear()
+        self.stage.frozen.clear()
+        self._settle()
+        self._play({"recreateResource": True})
+        self._look()
+
+    # What is drawn more often than the rest: Hypothesis counts a rule once for each name that it has here
+
+    _create_again = create
+    _settle_again = settle
+    _send_again = _send_once_more = send_event
+    _move_again = move_the_clock
+    _move_to_a_step_again = _move_to_a_step_once_more = move_the_clock_to_a_step
+
+    # The end
+
+    def teardown(self) -> None:
+        """Let everything come to an end, have the whole judged, and take the Host down."""
+        if not self._begun or self._broken:
+            return
+        try:
+            if not self._over:
+                self._epilogue()
+                self._judge()
+        finally:
+            counted(self.stage)
+            self.watch.finished(self.stage)
+            self._safely(self.stage.end)
+
+    def _epilogue(self) -> None:
+        stage = self.stage
+        if stage.wakes_held:
+            self.let_wakes()
+        for id in list(stage.stuck):
+            self.get_unstuck(id)
+        for id in dict.fromkeys(stage.frozen):
+            self._play({"resume": id})
+        for gate in stage.closed_gates():
+            self._release(gate)
+        self._settle()
+        self._look()
+        for _ in range(EPILOGUE):
+            ahead = [each for each in stage.instants() if each.where == "1 s past" and each.deadline.step]
+            if not ahead:
+                break
+            self._advance_to(ahead[0].at)
+            self._settle()
+            self._look()
+
+    # Helpers
+
+    def _create(self, id: str, plan: Plan, lost: bool = False) -> None:
+        stage = self.stage
+        for trap in plan.traps:
+            self._play({trap.deed: id, "at": trap.at})
+            if trap.deed == "pause":
+                stage.frozen.append(id)
+        call: Entry = {"create": id, "program": stage.new_program(plan.program)}
+        if plan.params is not None:
+            call["params"] = plan.params
+        if id not in stage.ids:
+            stage.ids.append(id)
+        stage.programs[id] = plan.program
+        self._play({"dropResponse": call} if lost else call)
+        if not lost:
+            self._look(id)
+
+    def _event(self, id: str, type: str, payload: str) -> Entry:
+        call: Entry = {"sendEvent": id, "type": type}
+        self.stage.sent += 1
+        documents = {
+            "numbered": {"n": self.stage.sent},
+            "negative zero": {"$oddity": "negativeZero"},
+            "not a document": {"$oddity": "nestedUndefined"},
+        }
+        return call | ({"payload": documents[payload]} if payload in documents else {})
+
+    def _release(self, gate: str) -> None:
+        self._play({"release": gate})
+        self.stage.released.add(gate)
+        self._settle()
+
+    def _play(self, entry: Entry) -> None:
+        self._safely(lambda: self.stage.play(entry))
+        self._judge_now_and_then()
+
+    def _look(self, *ids: str) -> None:
+        self._safely(lambda: self.stage.look(*ids))
+        self._judge_now_and_then()
+
+    def _settle(self) -> None:
+        self._safely(self.stage.settle)
+
+    def _advance_to(self, instant: int) -> None:
+        self._safely(lambda: self.stage.advance_to(instant))
+
+    def _safely(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except (AdapterFault, ScenarioError) as fault:
+            self._broken = True
+            self.watch.broken(self.stage, fault)
+            raise
+
+    def _judge_now_and_then(self) -> None:
+        if len(self.stage.entries) - self._judged >= JUDGED_EVERY:
+            self._judge()
+
+    def _judge(self) -> None:
+        self._judged = len(self.stage.entries)
+        verdict = judging.admitted(self.stage.scenario, self.stage.observations, self.handshake)
+        if verdict is not None:
+            self._over = True
+            self.watch.failed(self.stage, verdict)
+            raise _error_class(verdict.clauses[0])(verdict)
+
+
+_ERRORS: dict[str, type[NotAdmitted]] = {}
+
+
+def _error_class(clause: str) -> type[NotAdmitted]:
+    return _ERRORS.setdefault(clause, type(f"Breaks{clause.replace('-', '')}", (NotAdmitted,), {}))
+
+
+def counted(stage: Stage) -> None:
+    """Tell Hypothesis's statistics what a scenario did."""
+    for word in stage.words:
+        event(f"entry {word}")

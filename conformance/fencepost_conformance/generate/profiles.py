@@ -1,0 +1,32 @@
+"""How much is generated: examples, their length, and how long shrinking may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Profile:
+    """`examples` scenarios of at most `steps` rules each; `shrink_seconds` of real time for all shrinking.
+
+    With `fixed_seed` the same scenarios are tried in each run that gives no seed.
+    """
+
+    name: str
+    examples: int
+    steps: int
+    shrink_seconds: float
+    fixed_seed: bool = False
+
+
+PROFILES: Mapping[str, Profile] = {
+    each.name: each
+    for each in (
+        Profile("quick", 60, 12, 10.0),
+        Profile("ci", 600, 20, 60.0, fixed_seed=True),
+        Profile("soak", 20_000, 40, 300.0),
+    )
+}
+DEFAULT = "quick"
+FIXED_SEED = 0

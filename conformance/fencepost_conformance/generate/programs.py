@@ -1,0 +1,362 @@
+"""Strategies for programs: what `run` does, written by an author who draws each next phrase.
+
+Every step of a program has a name that begins with the program's own prefix, so that the journal's counts
+belong to one create. A name is used again on purpose: finished, pending, or under another kind. What a step
+gave is kept in the document `out`, which is what most programs return, so that an order or a payload that
+is wrong shows in the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from .telling import told
+
+Operation = dict[str, Any]
+
+TYPES = ("go", "stop")
+SLEEPS = (1, 5, 0, 60, 3600, 31_536_000)
+TIMEOUTS = (5, 1, 60, 31_536_000)
+DELAYS = (0, 1, 10, 43_200)
+DEEPEST = 2  # blocks inside of blocks
+PHRASES = 5  # at most, of one block at the top
+
+_VALUES: tuple[Any, ...] = (
+    {"n": 1},
+    {},
+    {"z": {"$oddity": "negativeZero"}},
+    {"__proto__": {"a": 1}, "then": "x"},
+    {"$params": True},
+)
+_UNFIT = ("nestedUndefined", "arrayRoot", "nan", "properties1025")
+_POLICIES: tuple[Mapping[str, Any], ...] = (
+    {"maxAttempts": 2, "initialDelaySeconds": 1},
+    {"maxAttempts": 2},
+    {"maxAttempts": 3, "initialDelaySeconds": 10, "backoff": "exponential"},
+    {"maxAttempts": 3, "initialDelaySeconds": 43_200, "backoff": "exponential"},
+    {"maxAttempts": 3, "initialDelaySeconds": 60, "maxDelaySeconds": 5},
+    {"maxAttempts": 1},
+)
+_BAD_STEPS: tuple[Operation, ...] = (
+    {"do": "", "effect": {"value": {}}},
+    {"do": "NAME", "effect": {"value": {}}, "retry": {"maxAttempts": 0}},
+    {"do": "NAME", "effect": {"value": {}}, "retry": {"initialDelaySeconds": 1}},
+    {"sleep": "NAME", "seconds": -1},
+    {"sleep": "NAME", "seconds": 31_536_001},
+    {"wait": "NAME", "type": "", "timeoutSeconds": 1},
+    {"wait": "NAME", "type": "go", "timeoutSeconds": 0},
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Program:
+    """One program, and the code that a second Version has for the instances that were created with it."""
+
+    operations: tuple[Operation, ...]
+    newer: tuple[Operation, ...] | None = None
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The names of its steps, as far as they are written out."""
+        return tuple(dict.fromkeys(name for _, name in named(self.operations)))
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        """The gates at which its effects stand."""
+        return tuple(dict.fromkeys(gates((*self.operations, *(self.newer or ())))))
+
+    def __repr__(self) -> str:
+        newer = "" if self.newer is None else f" | on v2: {told(self.newer)}"
+        return f"<{told(self.operations)}{newer}>"
+
+
+def named(operations: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """The kind and the name of every step call in a program."""
+    for node in _nodes(operations):
+        for kind in ("do", "sleep", "wait"):
+            if isinstance(node.get(kind), str) and node[kind] and "${" not in node[kind]:
+                yield kind, node[kind]
+
+
+def gates(operations: Sequence[Any]) -> Iterator[str]:
+    """Every gate in a program."""
+    for node in _nodes(operations):
+        if "gate" in node:
+            yield node["gate"]
+
+
+def _nodes(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        yield value
+        for child in value.values():
+            yield from _nodes(child)
+    elif isinstance(value, list | tuple):
+        for child in value:
+            yield from _nodes(child)
+
+
+@dataclass
+class Author:
+    """Writes one program; `draw` is Hypothesis's, `prefix` begins every name."""
+
+    draw: Callable[[st.SearchStrategy[Any]], Any]
+    prefix: str
+    used: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    _count: int = 0
+
+    def pick(self, choices: Sequence[Any]) -> Any:
+        return self.draw(st.sampled_from(choices))
+
+    def chance(self, one_in: int) -> bool:
+        """True once in so many; shrinks to False."""
+        return bool(self.draw(st.integers(0, one_in - 1)) == one_in - 1)
+
+    def fresh(self) -> str:
+        self._count += 1
+        name = f"{self.prefix}{self._count}"
+        self.used.append(name)
+        return name
+
+    # Blocks
+
+    def write(self) -> tuple[Operation, ...]:
+        """A whole program."""
+        body = self.block(PHRASES, 0)
+        return (*self._opening(), *body, *self._closing())
+
+    def _opening(self) -> list[Operation]:
+        opening: list[Operation] = [{"set": "out", "to": {}}]
+        if self.chance(5):
+            counter = self.pick(("moduleCounter", "instanceCounter"))
+            opening += [{counter: "c"}, {"set": "out.c", "to": {"$": "c"}}]
+        return opening
+
+    def _closing(self) -> list[Operation]:
+        endings: list[Operation] = [{"return": {"$": "out"}}] * 6
+        endings += [{"return": {}}, {"throw": "last"}, {"return": {"$oddity": "arrayRoot"}}]
+        return [self.pick(endings)] if not self.chance(8) else []
+
+    def block(self, most: int, depth: int) -> list[Operation]:
+        phrases = _PHRASES if depth < DEEPEST else _FLAT
+        count = self.draw(st.integers(1, most))
+        return [each for _ in range(count) for each in self.pick(phrases)(self)]
+
+    # Steps
+
+    def step(self, name: str | None = None) -> Operation:
+        return dict(self.pick(_STEPS)(self, name or self.fresh()))
+
+    def do(self, name: str) -> Operation:
+        step: Operation = {"do": name, "effect": self.effect(name)}
+        if self.chance(2):
+            step["retry"] = dict(self.pick(_POLICIES))
+        return step
+
+    def sleep(self, name: str) -> Operation:
+        return {"sleep": name, "seconds": self.pick(SLEEPS)}
+
+    def wait(self, name: str) -> Operation:
+        return {"wait": name, "type": self.pick(TYPES), "timeoutSeconds": self.pick(TIMEOUTS)}
+
+    def effect(self, name: str, depth: int = 0) -> dict[str, Any]:
+        made: dict[str, Any] = self.pick(_EFFECTS if depth == 0 else _PLAIN_EFFECTS)(self, name)
+        return made
+
+    # Phrases
+
+    def plain(self) -> list[Operation]:
+        step = self.step()
+        if self.chance(3):
+            return [step]
+        if self.chance(4):
+            error = self._error(step)
+            return [step, {"if": {"$": error}, "then": [_keep(f"{error}.name", error)]}]
+        return [step, *self._kept(step)]
+
+    def _kept(self, step: Operation) -> list[Operation]:
+        name = next(step[kind] for kind in ("do", "sleep", "wait") if kind in step)
+        step["as"] = f"r{name}"
+        self.kept.append(step["as"])
+        phrases = [{"if": {"$": step["as"]}, "then": [_keep(step["as"], name)]}]
+        if "do" in step and self.chance(6):
+            phrases.insert(0, {"if": {"$": f"{step['as']}.m"}, "then": [{"throw": "mutated"}]})
+            phrases.append({"if": {"$": step["as"]}, "then": [{"set": f"{step['as']}.m", "to": 9}]})
+        return phrases
+
+    def _error(self, step: Operation) -> str:
+        step["catch"] = f"e{len(self.errors) + 1}"
+        self.errors.append(step["catch"])
+        return str(step["catch"])
+
+    def retried(self) -> list[Operation]:
+        name = self.fresh()
+        failures = self.draw(st.integers(1, 3))
+        effects = [{"throw": "again"}] * failures + [{"value": {"n": failures}}]
+        step: Operation = {"do": name, "effect": {"attempts": effects}, "retry": dict(self.pick(_POLICIES))}
+        return [step, *self._kept(step)]
+
+    def order(self) -> list[Operation]:
+        """Waits of one type, whose payloads show the order."""
+        steps: list[Operation] = []
+        type = self.pick(TYPES)
+        if self.chance(2):  # time for events to come before anybody waits for them
+            steps.append({"sleep": self.fresh(), "seconds": self.pick(SLEEPS)})
+        for _ in range(self.draw(st.integers(1, 2))):
+            step: Operation = {"wait": self.fresh(), "type": type, "timeoutSeconds": self.pick(TIMEOUTS)}
+            steps += [step, *self._kept(step)]
+        return steps
+
+    def again(self) -> list[Operation]:
+        """A name once more: finished or pending, as itself or under another kind."""
+        if not self.used:
+            return self.plain()
+        step = self.step(self.pick(self.used))
+        if self.chance(2):
+            return [step, *self._kept(step)]
+        return [step]
+
+    def guarded(self) -> list[Operation]:
+        error = f"e{len(self.errors) + 1}"
+        phrase: Operation = {"try": self.block(2, DEEPEST - 1), "catch": error}
+        self.errors.append(error)
+        phrase["handler"] = [_keep(f"{error}.name", error), *self._handling(error)]
+        if self.chance(3):
+            phrase["finally"] = self.block(1, DEEPEST)
+        return [phrase]
+
+    def _handling(self, error: str) -> list[Operation]:
+        handlings: tuple[list[Operation], ...] = (
+            [],
+            [],
+            [{"rethrow": error}],
+            [{"throwCopyOf": error}],
+            [{"throwCauseOf": error}],
+            [self.step()],
+            [{"return": {"caught": {"$": f"{error}.name"}}}],
+        )
+        return self.pick(handlings)  # type: ignore[no-any-return]
+
+    def finally_only(self) -> list[Operation]:
+        return [{"try": self.block(2, DEEPEST), "finally": self.block(1, DEEPEST)}]
+
+    def later(self) -> list[Operation]:
+        """A caught failure that is thrown after something else."""
+        name, error = self.fresh(), f"e{len(self.errors) + 1}"
+        self.errors.append(error)
+        throwing = {"do": name, "effect": {"throw": "kept"}, "catch": error}
+        return [throwing, *self.pick(([], [self.step()])), {"rethrow": error}]
+
+    def both(self) -> list[Operation]:
+        first = self.step()
+        second = self.step(self.pick(self.used) if self.chance(3) else None)
+        return [{self.pick(("together", "race")): [first, second]}]
+
+    def unawaited(self) -> list[Operation]:
+        return [{"unawaited": self.step()}, *self.pick(([], [self.step()], [{"throw": "after"}]))]
+
+    def loop(self) -> list[Operation]:
+        step, count = self.step(f"{self.fresh()}-${{x}}"), self.draw(st.integers(1, 3))
+        self.used.append(f"{self.prefix}{self._count}-0")
+        return [{"repeat": count, "index": "x", "ops": [step]}]
+
+    def same_in_loop(self) -> list[Operation]:
+        """One name in every turn of a loop: it replays from the second on."""
+        return [{"repeat": 2, "ops": [self.step()]}]
+
+    def thrown(self) -> list[Operation]:
+        return [{"throw": "here"}]
+
+    def refused(self) -> list[Operation]:
+        """A bad argument, and sometimes the same name used rightly after it."""
+        bad = dict(self.pick(_BAD_STEPS))
+        kind = next(kind for kind in ("do", "sleep", "wait") if kind in bad)
+        bad[kind] = bad[kind] and self.fresh()
+        error = self._error(bad)
+        rightly = [self.step(bad[kind])] if bad[kind] and self.chance(2) else []
+        return [bad, {"if": {"$": error}, "then": [_keep(f"{error}.name", error)]}, *rightly]
+
+
+def _keep(path: str, key: str) -> Operation:
+    return {"set": f"out.{key}", "to": {"$": path}}
+
+
+Effect = Callable[[Author, str], dict[str, Any]]
+
+_PLAIN_EFFECTS: tuple[Effect, ...] = (
+    lambda author, name: {"value": author.pick(_VALUES)},
+    lambda author, name: {"throw": "boom"},
+    lambda author, name: {"undefined": True},
+)
+
+_EFFECTS: tuple[Effect, ...] = (
+    *_PLAIN_EFFECTS,
+    lambda author, name: {"value": {"at": name}},
+    lambda author, name: {"gate": f"g-{name}", "then": author.effect(name, 1)},
+    lambda author, name: {"gate": f"g-{name}", "then": {"value": {"at": name}}},
+    lambda author, name: {
+        "attempts": [author.effect(name, 1) for _ in range(author.draw(st.integers(2, 3)))]
+    },
+    lambda author, name: {"nested": author.step()},
+    lambda author, name: {"oddity": author.pick(_UNFIT)},
+)
+
+_STEPS: tuple[Callable[[Author, str], Operation], ...] = (Author.do, Author.sleep, Author.wait, Author.do)
+
+_FLAT: tuple[Callable[[Author], list[Operation]], ...] = (
+    Author.plain,
+    Author.plain,
+    Author.again,
+    Author.thrown,
+    Author.retried,
+    Author.refused,
+)
+
+_PHRASES: tuple[Callable[[Author], list[Operation]], ...] = (
+    *[Author.plain] * 6,
+    *[Author.retried] * 2,
+    *[Author.order] * 2,
+    *[Author.again] * 2,
+    *[Author.guarded] * 3,
+    Author.finally_only,
+    Author.later,
+    Author.both,
+    Author.unawaited,
+    Author.loop,
+    Author.same_in_loop,
+    Author.refused,
+    Author.thrown,
+)
+
+
+@st.composite
+def programs(draw: Callable[[st.SearchStrategy[Any]], Any], prefix: str, versions: bool = False) -> Program:
+    """A program whose steps begin with `prefix`; with `versions`, a second Version of it too."""
+    author = Author(draw, prefix)
+    operations = author.write()
+    return Program(operations, _newer(author, operations) if versions else None)
+
+
+def _newer(author: Author, operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
+    """What the second Version has for a program: the same, a changed step, a step less, other code."""
+    choices: tuple[Callable[[], tuple[Operation, ...]], ...] = (
+        lambda: operations,
+        lambda: tuple(_changed(author, each) for each in operations),
+        lambda: (*operations[:1], *operations[2:]),
+        lambda: (*operations[:1], *author.again(), *author.again(), *author._closing()),
+    )
+    return author.pick(choices)()  # type: ignore[no-any-return]
+
+
+def _changed(author: Author, operation: Operation) -> Operation:
+    """The same operation; a step may have become one of another kind, or of other arguments."""
+    for kind in ("do", "sleep", "wait"):
+        if kind in operation and author.chance(2):
+            rest: Operation = {key: operation[key] for key in ("as", "catch") if key in operation}
+            return {**author.step(operation[kind]), **rest}
+    return operation

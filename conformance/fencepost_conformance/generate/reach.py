@@ -1,0 +1,136 @@
+"""Which clauses generation reaches without any single move showing it, and which it cannot reach, with
+reasons.
+
+`SITUATIONS` names, for a thing that a scenario can contain, the clauses that it tries. `OUT_OF_REACH` covers
+the rest: directed scenarios measure those. A clause that is in neither, and that no move of the machine
+names, is one that generation has forgotten; a test holds that there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..observations import Observation
+
+# a key or a word somewhere in a program -> the clauses that a program with it tries
+IN_PROGRAMS: Mapping[str, tuple[str, ...]] = {
+    "do": ("STP-1", "STP-14", "ABI-2", "ABI-1"),
+    "sleep": ("STP-1", "STP-14", "STP-12"),
+    "wait": ("STP-1", "STP-14", "STP-12", "STP-16"),
+    "retry": ("DO-2",),
+    "attempts": ("DO-6a",),
+    "undefined": ("STP-13",),
+    "rethrow": ("ERR-2", "ERR-5"),
+    "throwCopyOf": ("ERR-2",),
+    "throwCauseOf": ("ERR-5",),
+    "handler": ("ERR-4",),
+    "unawaited": ("STP-17",),
+    "$params": ("DOC-9",),
+    "moduleCounter": ("CTX-1",),
+    "__proto__": ("DOC-10", "DOC-3"),
+}
+
+# a word of the schedule -> the clauses that a scenario with it tries
+IN_SCHEDULES: Mapping[str, tuple[str, ...]] = {
+    "deleteResource": ("DEL-2", "DEL-4", "DEL-6"),
+    "recreateResource": ("DEL-7", "RES-9"),
+    "restart": ("LIF-4", "WFE-9"),
+    "holdWakes": ("WFE-6", "WFE-5a", "EVT-11"),
+    "dropResponse": ("BND-3",),
+    "get": ("BND-1",),
+}
+
+ODDITIES: Mapping[str, tuple[str, ...]] = {
+    "negativeZero": ("DOC-9", "DOC-2"),
+    "nestedUndefined": ("DOC-4", "DOC-7"),
+    "arrayRoot": ("DOC-1",),
+    "properties1025": ("DOC-1",),
+    "nan": ("DOC-3",),
+}
+
+Predicate = Callable[[Mapping[str, Any], Sequence[Observation]], bool]
+
+
+def _answered(kind: Callable[[Observation], bool]) -> Predicate:
+    return lambda document, observations: any(kind(each) for each in observations)
+
+
+def _error(observation: Observation) -> str:
+    error = getattr(observation.answer, "error", None)
+    return error[0] if error else ""
+
+
+def _status(observation: Observation) -> Mapping[str, Any]:
+    value = getattr(observation.answer, "value", None)
+    return value if observation.word == "status" and isinstance(value, dict) else {}
+
+
+# what was seen -> the clauses that it tries
+SEEN: tuple[tuple[Predicate, tuple[str, ...]], ...] = (
+    (_answered(lambda each: _error(each) == "backend_unavailable"), ("BND-8", "BND-13")),
+    (_answered(lambda each: "error" in _status(each)), ("BND-7",)),
+    (_answered(lambda each: _status(each).get("status") == "complete"), ("ABI-3",)),
+    (_answered(lambda each: each.word == "create" and not _error(each)), ("BND-2", "EXT-1")),
+    (lambda document, observations: "versions" in document, ("CTX-2", "SLP-5")),
+    (lambda document, observations: _sends(document, "GO"), ("EVT-8",)),
+)
+
+_MANAGEMENT = "a request to the management API; generated schedules only delete and create the resource again"
+_MEGABYTES = "it takes documents of a megabyte, or a thousand of something"
+_DOCUMENTS = "it takes values that no program here makes; the directed scenarios go through them one by one"
+
+OUT_OF_REACH: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            *("RES-1", "RES-2", "RES-3", "RES-4", "RES-5", "RES-6", "RES-7", "RES-8", "RES-10", "RES-11"),
+            *("OBS-1", "OBS-2", "OBS-2a", "DEL-1", "DEL-8", "DEL-9"),
+        ),
+        _MANAGEMENT,
+    ),
+    **dict.fromkeys(("EVT-3", "EVT-4", "STP-9", "STP-9a"), _MEGABYTES),
+    **dict.fromkeys(("DOC-5", "DOC-6"), _DOCUMENTS),
+    "LIF-3a": "it takes a wait or sleep that is begun late in a lifetime, and a second one that sees its end",
+    "ERR-6": "it takes a caught Host error that is thrown inside of another effect",
+    "EXT-2": "it cannot be observed",
+}
+
+
+def tried(document: Mapping[str, Any], observations: Sequence[Observation]) -> Iterator[str]:
+    """The clauses that a scenario tries by what it contains and what was seen in it, each once."""
+    words = set(_words(document.get("programs", {})))
+    schedule = {word for entry in document.get("schedule", ()) for word in entry}
+    kinds = set(_oddities(document))
+    found = [clauses for word, clauses in IN_PROGRAMS.items() if word in words]
+    found += [clauses for word, clauses in IN_SCHEDULES.items() if word in schedule]
+    found += [clauses for kind, clauses in ODDITIES.items() if kind in kinds]
+    found += [clauses for holds, clauses in SEEN if holds(document, observations)]
+    yield from dict.fromkeys(clause for clauses in found for clause in clauses)
+
+
+def _words(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, child in value.items():
+            yield key
+            yield from _words(child)
+    elif isinstance(value, list | tuple):
+        for child in value:
+            yield from _words(child)
+
+
+def _oddities(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, child in value.items():
+            if key in ("$oddity", "oddity") and isinstance(child, str):
+                yield child
+            else:
+                yield from _oddities(child)
+    elif isinstance(value, list | tuple):
+        for child in value:
+            yield from _oddities(child)
+
+
+def _sends(document: Mapping[str, Any], type: str) -> bool:
+    return any(
+        entry.get("sendEvent") is not None and entry.get("type") == type for entry in document["schedule"]
+    )
