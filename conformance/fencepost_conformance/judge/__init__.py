@@ -1,0 +1,89 @@
+"""The judge: whether some behaviour of the machine explains what was observed at a Host.
+
+    verdict = judge(scenario, run.observations, handshake)
+    verdict.admitted or print(verdict)
+
+Everything that may be the case at an id is a set of *states* (`states`), each a slot of the machine and
+where the code of its contexts stands (`code`). The set is carried along what is seen (`track`): what a Host
+may do by itself in between adds to it (`moves`), what is seen takes away from it, and when nothing is left
+the observation is refused. Every admissible latitude and every order of internal moves is in it
+(`latitudes`). The judge asks the machine what follows from what, and knows no rule of its own.
+
+Under an exact clock a Host that has settled has done everything that it must. Under a real one it may always
+be late, and never early by more than the tolerance.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ..adapter import Handshake
+from ..observations import Observation
+from ..run import word_of
+from ..scenario import Scenario
+from .calling import CALLS
+from .instruments import INSTRUMENTS, Handler
+from .judgement import MILLISECONDS, Judgement
+from .replies import seen
+from .verdict import Admitted, NotAdmitted, Refused, Unjudged, Verdict
+
+__all__ = ["Admitted", "NotAdmitted", "Verdict", "judge"]
+
+_ENTRIES: Mapping[str, Handler] = {**INSTRUMENTS, **CALLS}
+
+
+def judge(
+    scenario: Scenario,
+    observations: Sequence[Observation],
+    handshake: Handshake,
+    *,
+    tolerance_milliseconds: int | None = None,
+) -> Verdict:
+    """Judge a scenario by what was observed; without a tolerance the kit held the Host's clock."""
+    verdict = _pass(scenario, observations, handshake, tolerance_milliseconds, whole_seconds=False)
+    if verdict.admitted or not _has_fractions(scenario, tolerance_milliseconds):
+        return verdict
+    coarse = _pass(scenario, observations, handshake, tolerance_milliseconds, whole_seconds=True)  # TIM-1
+    return coarse if coarse.admitted else verdict
+
+
+def _pass(
+    scenario: Scenario,
+    observations: Sequence[Observation],
+    handshake: Handshake,
+    tolerance: int | None,
+    *,
+    whole_seconds: bool,
+) -> Verdict:
+    judgement = Judgement(scenario, handshake, tolerance, whole_seconds=whole_seconds)
+    by_entry: dict[int, list[Observation]] = {}
+    for each in observations:
+        by_entry.setdefault(each.index, []).append(each)
+    last = max(by_entry, default=-1)
+    try:
+        for index, entry in enumerate(scenario.schedule[: last + 1]):
+            shown = by_entry.get(index, [])
+            word = word_of(entry)
+            try:
+                for each in shown[:1]:
+                    judgement.at(each)
+                _ENTRIES[word](judgement, entry, shown)
+            except Refused as refused:
+                return _refusal(index, word, refused)
+            except Unjudged as reason:
+                return Admitted((f"not judged from schedule[{index}] on: {reason}",))
+    finally:
+        judgement.end()
+    return Admitted(
+        ("effects of an instance whose id is not known were not judged",) * judgement.tallies.foggy
+    )
+
+
+def _refusal(index: int, word: str, refused: Refused) -> NotAdmitted:
+    return NotAdmitted(
+        index, word, seen(refused.seen), refused.possible, refused.states, refused.clauses, refused.because
+    )
+
+
+def _has_fractions(scenario: Scenario, tolerance: int | None) -> bool:
+    """Whether a clock in whole seconds could read other instants than one in milliseconds."""
+    moved = (entry["advance"] for entry in scenario.schedule if "advance" in entry)
+    return tolerance is not None or any(round(each * MILLISECONDS) % MILLISECONDS for each in moved)

@@ -1,0 +1,250 @@
+"""Entries by which the world acts, and entries that only look.
+
+An instrument permits or forbids: `holdWakes` forbids deadlines to be processed, `stuck` forbids stops,
+`kill`, `pause` and `restart` permit an owner to be lost. Where it is open how a Host takes it (when it
+notices a lost owner, whether it destroys a frozen one), everything within the Host's lease is possible.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from fencepost.machine import Vacant
+from fencepost.machine.actions import Close
+from fencepost.machine.records import evolve
+from fencepost.machine.state import Instance
+
+from ..adapter import Answer
+from ..observations import NO_ANSWER, Observation
+from ..probe.values import build
+from .judgement import MILLISECONDS, Entry, Judgement
+from .states import FOREVER, State, Trap, follow
+from .track import Track
+from .verdict import Refused, Unjudged
+from .world import World
+
+Handler = Callable[[Judgement, Entry, list[Observation]], None]
+
+_PAST_LEASE_MILLISECONDS = 1000
+
+
+# Time, and what is read
+
+
+def advance(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """The clock moves, nothing runs."""
+    judgement.advance(round(entry["advance"] * MILLISECONDS))
+
+
+def settle(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """The Host comes to rest; the journal may have been read then."""
+    judgement.settle()
+    judgement.read(observations)
+
+
+def recover(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """Past the lease, so that every lost owner has been noticed."""
+    judgement.advance(judgement.world.lease + _PAST_LEASE_MILLISECONDS)
+    settle(judgement, entry, observations)
+
+
+def counted(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """The journal is read, of which the Host knows nothing."""
+    if not judgement.still:
+        judgement.touch()
+    judgement.read(observations)
+
+
+def observed(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """The resource is observed anew."""
+    judgement.settle()
+    for each in observations:
+        judgement.tallies.hold_statuses(each.answer, judgement.tracks.values())
+
+
+# Owners
+
+
+def trap(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """A kill or a pause, now or at a point that an owner will come by."""
+    word = "kill" if "kill" in entry else "pause"
+    id, at = build(entry[word], judgement.variables), entry.get("at", "now")
+    judgement.touch()
+    track = judgement.track(id)
+    point, _, step = at.partition(":")
+    if point == "now":
+        track.each(lambda state: [_befallen(track, state, word)])
+    else:
+        set_up = Trap(word, point, step or None)
+        track.each(lambda state: [state.having(traps=(*state.traps, set_up))])
+    judgement.wake(id)
+
+
+def _befallen(track: Track, state: State, deed: str) -> State:
+    for place in range(len(state.minds)):
+        state = track.moves.snared(state, place, None, deed)
+    return state
+
+
+def resume(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """Frozen owners go on, where they were not destroyed."""
+    id = build(entry["resume"], judgement.variables)
+    judgement.touch()
+    track = judgement.track(id)
+    track.each(lambda state: [_resumed(state, judgement.world)])
+    judgement.wake(id)
+
+
+def _resumed(state: State, world: World) -> State:
+    slot, minds = state.slot, list(state.minds)
+    for place, token, mind in state.pairs():
+        if mind.condition != "frozen" or not isinstance(slot, Instance):
+            continue
+        owns = token == slot.owner
+        lapsed = owns and world.late >= mind.lapses
+        minds[place] = (
+            replace(mind, condition="lapsed") if lapsed else replace(mind, condition="healthy", lapses=0)
+        )
+        if owns and not lapsed:
+            slot = evolve(slot, lease_until=FOREVER)
+    return state.having(slot=slot, minds=tuple(minds))
+
+
+def stuck(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """Stops cannot be proven, or can again."""
+    word = "stuck" if "stuck" in entry else "unstuck"
+    judgement.touch()
+    judgement.track(build(entry[word], judgement.variables)).moves.stuck = word == "stuck"
+    judgement.changed()
+
+
+def restart(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """Every owner is lost, and every call in flight."""
+    judgement.touch()
+    for track in judgement.tracks.values():
+        track.lost.update(track.moves.flights)
+        track.put([_restarted(track, state) for state in track.states])
+    judgement.changed()
+
+
+def _restarted(track: Track, state: State) -> State:
+    taken = tuple(each for each in state.flights if each.reply is not None)
+    return _befallen(track, state.having(flights=taken), "kill")
+
+
+# The world
+
+
+def release(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """A gate opens for good."""
+    still = judgement.still
+    if not still:
+        judgement.touch()
+    judgement.world.gates.add(entry["release"])
+    judgement.changed()
+
+
+def backend(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """The store goes out of reach, or comes back."""
+    judgement.touch()
+    judgement.world.backend_up = entry["backend"] == "up"
+    judgement.changed()
+
+
+def hold_wakes(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """Deadlines are not processed, or are again."""
+    judgement.touch()
+    judgement.world.wakes_held = bool(entry["holdWakes"])
+    judgement.changed()
+
+
+def deploy(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """Other Versions have weights."""
+    judgement.touch()
+    judgement.world.versions = tuple(name for name, weight in entry["deploy"].items() if weight > 0)
+    judgement.changed()
+
+
+# The resource
+
+
+def delete(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """The DELETE is refused, or accepted and perhaps done (DEL-3, DEL-4)."""
+    judgement.touch()
+    answer = observations[-1].answer if observations else NO_ANSWER
+    value = answer.value if isinstance(answer, Answer) and isinstance(answer.value, Mapping) else {}
+    if value.get("code") is not None:
+        return
+    judgement.world.closed = True
+    for track in judgement.tracks.values():
+        track.put([each for state in track.states for each in _closed(track, state)])
+    judgement.changed()
+    if (value.get("operation") or {}).get("status") == "succeeded":
+        judgement.settle()
+        for track in judgement.tracks.values():
+            _purged(track, answer)
+
+
+def _closed(track: Track, state: State) -> Iterator[State]:
+    for each in track.moves.transitions(state.slot, Close(track.world.now)):
+        yield follow(state, each.state)
+
+
+def _purged(track: Track, seen: Any) -> None:
+    gone = [state for state in track.closure(track.states) if isinstance(state.slot, Vacant)]
+    if not gone:
+        raise Refused(seen, ["the Operation is unfinished"], track.told(), ("DEL-3", "DEL-4"))
+    track.put(gone)
+
+
+def recreate(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """A new UID and an empty id space (DEL-7)."""
+    judgement.touch()
+    judgement.world.closed = False
+    for track in judgement.tracks.values():
+        _purged(track, "the resource under its name again")
+        track.each(lambda state: [state.having(slot=Vacant(judgement.world.rules))])
+    judgement.changed()
+
+
+def resource(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """A management call by hand: harmless, or the judge cannot say what it does to instances."""
+    judgement.touch()
+    method, on = entry["resource"], str(entry["on"])
+    harmless = method == "GET" or on.startswith("caller") or (method == "PUT" and on == "workflow")
+    if not harmless and not (method == "POST" and on in ("Worker", "Bundle", "Workflow")):
+        raise Unjudged(f"{method} of {on} by hand may change what instances do")
+
+
+def touched(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
+    """Something that changes nothing for instances, but lets the Host run."""
+    judgement.touch()
+
+
+INSTRUMENTS: Mapping[str, Handler] = {
+    "advance": advance,
+    "settle": settle,
+    "recover": recover,
+    "effects": counted,
+    "marks": counted,
+    "runs": counted,
+    "counts": observed,
+    "ready": touched,
+    "observe": touched,
+    "kill": trap,
+    "pause": trap,
+    "resume": resume,
+    "stuck": stuck,
+    "unstuck": stuck,
+    "restart": restart,
+    "release": release,
+    "backend": backend,
+    "holdWakes": hold_wakes,
+    "deploy": deploy,
+    "deleteResource": delete,
+    "recreateResource": recreate,
+    "resource": resource,
+    "unbind": touched,
+    "bind": touched,
+    "verify": touched,
+}

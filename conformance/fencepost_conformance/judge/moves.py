@@ -1,0 +1,437 @@
+"""What a Host may do by itself with one instance, and what it must do before it comes to rest.
+
+The machine says what is enabled; the world says what is held back. Whatever the machine enables under one
+choice of its latitudes *may* happen; what it enables under all of them *must* have happened before a Host has
+settled. So a wake at the deadline's own instant, or a context beside one that is not proven stopped, may be.
+What an owner's code proposes must happen while it is the owner, and may while it is fenced and not stopped.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from fencepost import documents
+from fencepost.contexts.execution import ProposeCommit, ProposePark, ProposeSettle
+from fencepost.machine import Transition, apply, enabled, next_instant
+from fencepost.machine.actions import (
+    Action,
+    BeginStep,
+    Claim,
+    CommitAttempt,
+    Crash,
+    EndLifetime,
+    Expire,
+    Park,
+    Purge,
+    Settle,
+    StopAck,
+    Terminate,
+    Wake,
+)
+from fencepost.machine.records import FrozenMap, evolve
+from fencepost.machine.replies import Fenced, Impossible, Parked, Rejected, Stopped, Unproven
+from fencepost.machine.state import Instance, Slot
+
+from .code import GO, Begins, Chooses, Input, Node, Passed, Programme, Rests
+from .latitudes import CHOICES, set_aside, traits
+from .states import FOREVER, Condition, Flight, Mind, State, Trap, follow, set_mind
+from .world import World
+
+
+class Move(NamedTuple):
+    """A state that a Host may bring about, by what, and whether it must before it settles."""
+
+    state: State
+    must: bool
+    what: str
+    clauses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What may follow a state: moves; whether it may stay as it is; until when nothing new can happen."""
+
+    moves: tuple[Move, ...]
+    restless: bool
+    calm_until: int
+
+
+class Moves:
+    """The moves of one id."""
+
+    def __init__(self, world: World, id: str) -> None:
+        self.world = world
+        self.id = id
+        self.stuck = False
+        self.flights: dict[str, Action] = {}
+        self._programmes: dict[tuple[str, bytes | None], Programme] = {}
+        self._traits: dict[bytes | None, tuple[bool, dict[str, str]]] = {}
+
+    # -- the machine -------------------------------------------------------------------------------
+
+    def transitions(self, slot: Slot, action: Action) -> list[Transition]:
+        """What the machine makes of an action, under every latitude; each outcome once."""
+        self._set_aside(slot)
+        found: list[Transition] = []
+        for each in self.world.choices.explore(lambda: apply(slot, action)):
+            if not any(each.reply == other.reply and _same(each.state, other.state) for other in found):
+                found.append(each)
+        return found
+
+    def _set_aside(self, slot: Slot) -> None:
+        params = slot.params if isinstance(slot, Instance) else None
+        self.world.choices.aside = self._traits_of(params)[1]
+
+    def _traits_of(self, params: bytes | None) -> tuple[bool, dict[str, str]]:
+        known = self._traits.get(params)
+        if known is None:
+            found = traits(None if params is None else _decoded(params))
+            known = self._traits[params] = (
+                "two calls under way in one context" not in found,
+                set_aside(found),
+            )
+        return known
+
+    def programme(self, params: bytes | None, version: str) -> Programme:
+        """What the contexts of an instance on a Version can do."""
+        key = (version, params)
+        if key not in self._programmes:
+            sequential, aside = self._traits_of(params)
+            self._programmes[key] = Programme(self.id, version, params, sequential, aside)
+        return self._programmes[key]
+
+    def close(self) -> None:
+        """Let go of all code."""
+        for programme in self._programmes.values():
+            programme.close()
+        self._programmes.clear()
+
+    # -- everything that may happen ----------------------------------------------------------------
+
+    def outlook(self, state: State) -> Outlook:
+        """Every move of a state."""
+        moves = [*self._flights(state), *self._machine(state), *self._contexts(state)]
+        restless = self.world.backend_up and any(move.must for move in moves)
+        return Outlook(tuple(moves), restless, self._calm_until(state))
+
+    def _calm_until(self, state: State) -> int:
+        slot = state.slot
+        if not isinstance(slot, Instance) or (slot.terminal is not None and not slot.contexts):
+            return FOREVER
+        self._set_aside(slot)
+        instants = [
+            instant
+            for instant in self.world.choices.explore(lambda: next_instant(slot))
+            if instant is not None
+        ]
+        instants += [mind.lapses for mind in state.minds if mind.condition != "healthy"]
+        later = [instant for instant in instants if instant > self.world.late]
+        return min(later, default=FOREVER)
+
+    def _flights(self, state: State) -> Iterator[Move]:
+        for place, flight in enumerate(state.flights):
+            if flight.reply is not None:
+                yield from self._rejected(state, place, flight)
+                continue
+            action = evolve(self.flights[flight.name], now=self.world.now)
+            for slot, reply, clauses in self.transitions(state.slot, action):
+                flights = (
+                    *state.flights[:place],
+                    Flight(flight.name, reply),
+                    *state.flights[place + 1 :],
+                )
+                yield Move(follow(state, slot, flights=flights), True, f"{flight.name} is taken", clauses)
+
+    def _rejected(self, state: State, place: int, flight: Flight) -> Iterator[Move]:
+        """A terminate whose stop is not proven yet may be rejected at any time (TRM-6)."""
+        slot = state.slot
+        if not isinstance(flight.reply, Unproven) or not isinstance(self.flights[flight.name], Terminate):
+            return
+        if isinstance(slot, Instance) and slot.terminal is None:
+            rejected = Flight(flight.name, Rejected("unproven", "the stop is not proven"))
+            flights = (*state.flights[:place], rejected, *state.flights[place + 1 :])
+            yield Move(state.having(flights=flights), False, f"{flight.name} is rejected", ("TRM-6",))
+
+    def _machine(self, state: State) -> Iterator[Move]:
+        slot = state.slot
+        if not isinstance(slot, Instance):
+            return
+        may, must = self._enabled_at(slot, self.world.now)
+        if self.world.slack:
+            kinds = {type(action) for action in may}
+            may |= {each for each in self._enabled_at(slot, self.world.late)[0] if type(each) not in kinds}
+        for action in sorted(may, key=lambda each: type(each).__name__):
+            yield from self._enabled(state, slot, action, action in must)
+        if slot.closed and not slot.contexts:
+            yield from self._applied(state, slot, Purge(self.world.now), False)
+
+    def _enabled_at(self, slot: Instance, now: int) -> tuple[set[Action], set[Action]]:
+        self._set_aside(slot)
+        ways = [set(found) for found in self.world.choices.explore(lambda: enabled(slot, now))]
+        return set().union(*ways), set.intersection(*ways)
+
+    def _enabled(self, state: State, slot: Instance, action: Action, must: bool) -> Iterator[Move]:
+        if isinstance(action, Wake | EndLifetime) and self.world.wakes_held:
+            return
+        if isinstance(action, Claim):
+            yield from self._claims(state, slot, must)
+        elif isinstance(action, StopAck):
+            mind = next(mind for _, token, mind in state.pairs() if token == action.token)
+            if not self.stuck and mind.condition != "frozen":
+                overdue = mind.condition != "gone" or self.world.late >= mind.lapses
+                yield from self._applied(state, slot, evolve(action, now=self.world.now), must and overdue)
+        elif isinstance(action, Expire):
+            owner = state.owner()
+            yield from self._applied(state, slot, action, owner is None or owner.condition != "lapsed")
+        else:
+            yield from self._applied(state, slot, action, must)
+
+    def _applied(self, state: State, slot: Instance, action: Action, must: bool) -> Iterator[Move]:
+        for after, reply, clauses in self.transitions(slot, action):
+            if not isinstance(reply, Impossible):
+                yield Move(follow(state, after), must, type(action).__name__, clauses)
+
+    def _claims(self, state: State, slot: Instance, must: bool) -> Iterator[Move]:
+        for version in self.world.versions:
+            claim = Claim(self.world.now, slot.token + 1, version, FOREVER)
+            for after, reply, clauses in self.transitions(slot, claim):
+                if not isinstance(reply, Impossible):
+                    mind = Mind(self.programme(slot.params, version).root)
+                    minds = (*state.minds, mind)
+                    yield Move(follow(state, after, minds=minds), must, f"Claim on {version}", clauses)
+
+    # -- contexts ----------------------------------------------------------------------------------
+
+    def _contexts(self, state: State) -> Iterator[Move]:
+        slot = state.slot
+        if not isinstance(slot, Instance):
+            return
+        for place, token, mind in state.pairs():
+            owns = token == slot.owner and slot.decision is None
+            if mind.condition in ("frozen", "gone") and not self.stuck:
+                overdue = mind.condition == "gone" and self.world.late >= mind.lapses
+                yield from self._applied(state, slot, Crash(self.world.now, token), overdue)
+            if mind.condition not in ("frozen", "gone"):
+                yield from self._code(state, slot, place, token, mind, owns)
+                yield from self._consumed_traps(state, place, mind)
+
+    def _code(
+        self, state: State, slot: Instance, place: int, token: int, mind: Mind, owns: bool
+    ) -> Iterator[Move]:
+        rests = mind.rests
+        if rests is None or mind.node is None:
+            for name in mind.starts:
+                left = tuple(each for each in mind.starts if each != name)
+                minds = set_mind(state, place, replace(mind, starts=left))
+                begun = state.having(minds=minds, effects=_counted(state, name))
+                yield from self._sprung(
+                    begun, place, Move(begun, False, f"the effect of {name} begins"), name
+                )
+            return
+        if mind.node.parent is None:
+            yield from self._walk(state, slot, place, token, GO, owns)
+        if rests.proposal is not None:
+            yield from self._propose(state, slot, place, token, rests, owns)
+        for name in rests.starts:
+            counted = state.having(effects=_counted(state, name))
+            start: Input = ("start", name, counted.effects[name])
+            trap = _trap(state, "effect-start", name)
+            if trap is not None:
+                yield Move(self.snared(counted, place, trap), False, f"{trap.deed} at the start of {name}")
+            yield from self._walk(counted, slot, place, token, start, owns)
+        for gate in rests.gates:
+            if gate in self.world.gates:
+                yield from self._walk(state, slot, place, token, ("gate", gate), owns)
+        if rests.calls:
+            yield from self._own_call(state, slot, place)
+
+    def _propose(
+        self, state: State, slot: Instance, place: int, token: int, rests: Rests, owns: bool
+    ) -> Iterator[Move]:
+        proposal, now = rests.proposal, self.world.now
+        action: Action
+        if isinstance(proposal, ProposeCommit):
+            action = CommitAttempt(now, token, proposal.result, proposal.failed)
+            before, after, name = "effect-end", "committed", proposal.name
+        elif isinstance(proposal, ProposeSettle):
+            action = Settle(now, token, proposal.result, proposal.threw, proposal.provenance)
+            before, after, name = "settled", "", ""
+        else:
+            assert isinstance(proposal, ProposePark)
+            action = Park(now, token)
+            before, after, name = "", "parked", proposal.name
+        trap = _trap(state, before, name or None)
+        if trap is not None:
+            yield Move(self.snared(state, place, trap), False, f"{trap.deed} at {before}")
+        for moved, reply, clauses in self.transitions(slot, action):
+            if isinstance(reply, Impossible):
+                continue
+            what = f"{type(action).__name__} {name}".strip()
+            for move in self._walk(state, moved, place, token, ("deliver", reply), owns, clauses, what):
+                yield move
+                trap = _trap(state, after, name)
+                reached = (
+                    isinstance(reply, Parked)
+                    if after == "parked"
+                    else not isinstance(reply, Fenced | Stopped)
+                )
+                if trap is not None and reached and len(move.state.minds) > place:
+                    yield Move(self.snared(move.state, place, trap), False, f"{trap.deed} at {after}")
+
+    def _own_call(self, state: State, slot: Instance, place: int) -> Iterator[Move]:
+        """The code called `terminate` on its own instance; it hears of it only if that is refused."""
+        for after, _, clauses in self.transitions(slot, Terminate(self.world.now)):
+            perhaps = state.perhaps | {ANY_MARK}
+            minds = set_mind(state, place, replace(state.minds[place], node=None))
+            moved = follow(state, after, minds=minds, perhaps=perhaps)
+            yield Move(moved, True, "Terminate from inside", clauses)
+
+    def _consumed_traps(self, state: State, place: int, mind: Mind) -> Iterator[Move]:
+        for trap in state.traps:
+            if trap.point == "consumed" and mind.node is not None and mind.node.parent is not None:
+                yield Move(self.snared(state, place, trap), False, f"{trap.deed} at consumed")
+
+    def _sprung(self, state: State, place: int, move: Move, name: str) -> Iterator[Move]:
+        yield move
+        trap = _trap(state, "effect-start", name)
+        if trap is not None:
+            yield Move(self.snared(state, place, trap), False, f"{trap.deed} at the start of {name}")
+
+    def snared(self, state: State, place: int, trap: Trap | None, deed: str = "") -> State:
+        """The owner was killed or frozen; a stuck one cannot be killed."""
+        left = list(state.traps)
+        if trap is not None:
+            left.remove(trap)
+            deed = trap.deed
+        mind = state.minds[place]
+        if (deed == "kill" and self.stuck) or mind.condition == "gone":
+            return state.having(traps=tuple(left))
+        lapses = mind.lapses if mind.condition == "frozen" else self.world.late + self.world.lease
+        condition: Condition = "gone" if deed == "kill" else "frozen"
+        perhaps, slot = state.perhaps, state.slot
+        if deed == "kill" and mind.node is not None:
+            perhaps |= mind.node.marks_ahead()
+        assert isinstance(slot, Instance)
+        if slot.contexts[place].token == slot.owner:
+            slot = evolve(slot, lease_until=lapses)
+        changed = replace(mind, condition=condition, lapses=lapses)
+        return state.having(
+            slot=slot, minds=set_mind(state, place, changed), traps=tuple(left), perhaps=perhaps
+        )
+
+    # -- code --------------------------------------------------------------------------------------
+
+    def _walk(
+        self,
+        state: State,
+        slot: Slot,
+        place: int,
+        token: int,
+        input: Input,
+        owns: bool,
+        clauses: tuple[str, ...] = (),
+        what: str = "",
+    ) -> Iterator[Move]:
+        """Every rest that the code of a context may come to from where it rests, with what it did to the
+        slot."""
+        start = state.minds[place].node
+        assert start is not None
+        programme = self._programme_of(state, place)
+        pending = [_Place(self, start, input, slot, token, (), clauses)]
+        while pending:
+            here = pending.pop()
+            here.pending = pending
+            end = programme.advance(here.node, here.input, here)
+            yield self._arrived(state, place, end, here, owns, what)
+
+    def _programme_of(self, state: State, place: int) -> Programme:
+        slot = state.slot
+        assert isinstance(slot, Instance)
+        return self.programme(slot.params, slot.contexts[place].version)
+
+    def _arrived(self, state: State, place: int, end: Node, here: "_Place", owns: bool, what: str) -> Move:
+        rests = end.request
+        assert isinstance(rests, Rests)
+        marks, runs, perhaps = state.marks, state.runs, state.perhaps
+        certain = here.passed[:-1] if rests.dead else here.passed
+        if rests.dead:
+            perhaps |= set(here.passed[-1].marks)  # what a turn still does once it is over is open (STP-6)
+        for each in certain:
+            runs += each.ran
+            for label in each.marks:
+                marks = marks.put(label, marks.get(label, 0) + 1)
+        mind = state.minds[place]
+        mind = (
+            Mind(None, rests.starts, mind.condition, mind.lapses) if rests.dead else replace(mind, node=end)
+        )
+        minds = set_mind(state, place, mind)
+        moved = follow(state, here.slot, minds=minds, marks=marks, runs=runs, perhaps=perhaps)
+        return Move(moved, owns, what or "the code goes on", here.clauses)
+
+
+class _Place:
+    """Where a walk stands: the slot, and what was passed; it answers what the code asks on its way."""
+
+    def __init__(
+        self,
+        moves: Moves,
+        node: Node,
+        input: Input,
+        slot: Slot,
+        token: int,
+        passed: tuple[Passed, ...],
+        clauses: tuple[str, ...],
+    ) -> None:
+        self.moves, self.node, self.input, self.slot, self.token = moves, node, input, slot, token
+        self.passed, self.clauses = passed, clauses
+        self.pending: list[_Place] = []
+
+    def went(self, passed: Passed) -> None:
+        self.passed = (*self.passed, passed)
+
+    def answer(self, node: Node) -> Input:
+        """What the code is told at `node`; the other answers are kept for later walks."""
+        request = node.request
+        if isinstance(request, Chooses):
+            first, *others = CHOICES[request.field]
+            for other in others:
+                self._keep(node, ("choice", other), self.slot, ())
+            return ("choice", first)
+        now, action = self.moves.world.now, Action(0)
+        if isinstance(request, Begins):
+            action = BeginStep(now, self.token, request.kind, request.name, request.arguments)
+        else:
+            action = Park(now, self.token)
+        found = self.moves.transitions(self.slot, action)
+        for slot, reply, clauses in found[1:]:
+            self._keep(node, ("reply", reply), slot, clauses)
+        self.slot, reply, clauses = found[0]
+        self.clauses = (*self.clauses, *clauses)
+        return ("reply", reply)
+
+    def _keep(self, node: Node, input: Input, slot: Slot, clauses: tuple[str, ...]) -> None:
+        because = (*self.clauses, *clauses)
+        self.pending.append(_Place(self.moves, node, input, slot, self.token, self.passed, because))
+
+
+ANY_MARK = "*"
+"""Among `perhaps`: any mark of the scenario."""
+
+
+def _counted(state: State, name: str) -> FrozenMap[str, int]:
+    return state.effects.put(name, state.effects.get(name, 0) + 1)
+
+
+def _trap(state: State, point: str, step: str | None) -> Trap | None:
+    for trap in state.traps:
+        if point and (trap.point, trap.step) == (point, step):
+            return trap
+    return None
+
+
+def _same(one: Slot, other: Slot) -> bool:
+    return one is other or one == other
+
+
+def _decoded(params: bytes) -> Any:
+    return documents.decode(params)

@@ -1,0 +1,202 @@
+"""What may be the case at one id: a slot of the machine, and where the code of its unstopped contexts stands.
+
+A state is a value: equal states are merged. So that they meet, what cannot make a difference any more is
+dropped: tokens are numbered by their order, the history of a published outcome is forgotten, and a context
+that was told that it is over keeps only the effects that it may still begin.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from fencepost.machine import Slot, Vacant, parked_on
+from fencepost.machine.records import FrozenMap, evolve
+from fencepost.machine.replies import Reply
+from fencepost.machine.state import NO_HISTORY, Instance, Step
+
+from .code import Node, Rests
+
+Condition = Literal["healthy", "frozen", "gone", "lapsed"]
+"""healthy; frozen by `pause`; gone, the Host need not know it yet; resumed after its lease had run out."""
+
+FOREVER = 10**18
+"""A lease that is renewed for as long as its owner is healthy, in milliseconds."""
+
+NO_COUNTS: FrozenMap[str, int] = FrozenMap()
+
+
+@dataclass(frozen=True)
+class Mind:
+    """A context that is not proven stopped: where its code stands, None once it was told that it is over.
+
+    `starts` are effects that it may begin although it is over. A frozen or lost owner shows no life from an
+    instant on that is one lease before `lapses` (milliseconds).
+    """
+
+    node: Node | None
+    starts: tuple[str, ...] = ()
+    condition: Condition = "healthy"
+    lapses: int = 0
+
+    @property
+    def rests(self) -> Rests | None:
+        """Where its code stands, if it can go on."""
+        request = self.node.request if self.node is not None else None
+        return request if isinstance(request, Rests) else None
+
+
+@dataclass(frozen=True)
+class Trap:
+    """A kill or a pause that waits for an owner to come by."""
+
+    deed: str
+    point: str
+    step: str | None
+
+
+@dataclass(frozen=True)
+class Flight:
+    """A call that was begun and not answered yet: `reply` once it was taken."""
+
+    name: str
+    reply: Reply | None = None
+
+
+@dataclass(frozen=True)
+class State:
+    """One possibility. `effects` are begun so far, by step; `runs` and `marks` are the least that were seen
+    by the journal; `perhaps` are marks that may have been passed besides."""
+
+    slot: Slot
+    minds: tuple[Mind, ...] = ()
+    effects: FrozenMap[str, int] = NO_COUNTS
+    runs: int = 0
+    marks: FrozenMap[str, int] = NO_COUNTS
+    perhaps: frozenset[str] = frozenset()
+    traps: tuple[Trap, ...] = ()
+    flights: tuple[Flight, ...] = ()
+
+    def __hash__(self) -> int:
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = hash(
+                (self.slot, self.minds, self.effects, self.runs, self.marks, self.traps, self.flights)
+            )
+            object.__setattr__(self, "_hash", known)
+        return int(known)
+
+    def having(self, **changes: Any) -> "State":
+        """A copy with some fields changed."""
+        return replace(self, **changes)
+
+    def pairs(self) -> Iterator[tuple[int, int, Mind]]:
+        """Place, token and mind of each context."""
+        if isinstance(self.slot, Instance):
+            for place, context in enumerate(self.slot.contexts):
+                yield place, context.token, self.minds[place]
+
+    def owner(self) -> Mind | None:
+        """The mind of the context that may commit."""
+        if isinstance(self.slot, Instance) and self.slot.owner:
+            for _, token, mind in self.pairs():
+                if token == self.slot.owner:
+                    return mind
+        return None
+
+
+def follow(state: State, slot: Slot, **changes: Any) -> State:
+    """The state after a move of the machine: minds of contexts that are stopped go, and tokens are
+    renumbered."""
+    minds = changes.pop("minds", state.minds)
+    if isinstance(slot, Vacant):
+        return replace(state, slot=slot, minds=(), traps=state.traps, **changes)
+    held = state.slot.contexts if isinstance(state.slot, Instance) else ()
+    if len(slot.contexts) < len(minds):
+        left = {context.token for context in slot.contexts}
+        minds = tuple(mind for context, mind in zip(held, minds, strict=False) if context.token in left)
+    return replace(state, slot=canonical(slot), minds=minds, **changes)
+
+
+def canonical(instance: Instance) -> Instance:
+    """The instance with tokens 1, 2, ... and without what a published outcome makes irrelevant."""
+    if instance.terminal is not None and not instance.contexts:
+        if instance.history is NO_HISTORY and not instance.token:
+            return instance
+        return evolve(
+            instance,
+            history=NO_HISTORY,
+            current=None,
+            params=None,
+            owner=0,
+            token=0,
+            accepted=0,
+            ends_at=0,
+            created_at=0,
+            lease_until=0,
+        )
+    count = len(instance.contexts)
+    if instance.token == count and all(
+        context.token == place for place, context in enumerate(instance.contexts, 1)
+    ):
+        return instance
+    contexts = tuple(context._replace(token=place) for place, context in enumerate(instance.contexts, 1))
+    owner = next(
+        (place for place, context in enumerate(instance.contexts, 1) if context.token == instance.owner), 0
+    )
+    return evolve(instance, contexts=contexts, owner=owner, token=count)
+
+
+def set_mind(state: State, place: int, mind: Mind) -> tuple[Mind, ...]:
+    """The minds of a state with one of them replaced."""
+    return (*state.minds[:place], mind, *state.minds[place + 1 :])
+
+
+def told(state: State) -> str:
+    """One line for a reader."""
+    slot = state.slot
+    if isinstance(slot, Vacant):
+        return "no instance is held" + (", and the resource is being deleted" if slot.closed else "")
+    parts = [_standing(slot)]
+    if slot.terminal is None:
+        pending = [_step(name, step) for name, step in slot.history.items() if step.outcome is None]
+        finished = sum(step.outcome is not None for step in slot.history.values())
+        parts += [f"{finished} steps finished", *pending]
+        if slot.inbox:
+            parts.append("inbox " + ", ".join(event.type for event in slot.inbox[:5]))
+    parts += [f"a {_kind(state, token, mind)} context {_doing(mind)}" for _, token, mind in state.pairs()]
+    if state.effects:
+        parts.append("effects " + ", ".join(f"{name}: {count}" for name, count in state.effects.items()))
+    return "; ".join(parts)
+
+
+def _standing(slot: Instance) -> str:
+    if slot.terminal is not None:
+        return slot.terminal.status + (f" ({slot.terminal.reason})" if slot.terminal.reason else "")
+    if slot.decision is not None:
+        return f"{slot.decision.status} decided, not published"
+    if slot.contexts:
+        return "running"
+    return "parked" if parked_on(slot) is not None else "to be run"
+
+
+def _step(name: str, step: Step) -> str:
+    until = f" until {step.deadline / 1000:g} s" if step.deadline is not None else ""
+    return f"{step.kind} {name} pending{until}"
+
+
+def _kind(state: State, token: int, mind: Mind) -> str:
+    owner = isinstance(state.slot, Instance) and state.slot.owner == token
+    return f"{'' if owner else 'fenced '}{mind.condition}"
+
+
+def _doing(mind: Mind) -> str:
+    rests = mind.rests
+    if rests is None:
+        return "that is over"
+    if rests.proposal is not None:
+        return f"about to {type(rests.proposal).__name__.removeprefix('Propose').lower()}"
+    if rests.starts:
+        return f"about to begin the effect of {rests.starts[0]}"
+    if rests.gates:
+        return f"at gate {rests.gates[0]}"
+    return "under way"

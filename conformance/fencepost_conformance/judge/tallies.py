@@ -1,0 +1,182 @@
+"""What the journal counted, and what the resource counted, held against the possible states of all ids.
+
+Effects are exact for each id and step; the journal adds them up by the step's name, so where several ids
+begin effects of one name their possible counts must have a sum that fits. Of runs and marks a state knows the
+least number: a Host may always start one more context, which replays what it replays. A mark that no context
+can have passed was not passed.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fencepost.machine.actions import ReadStatus
+from fencepost.machine.replies import StatusAnswer
+from fencepost.machine.state import Instance
+
+from .moves import ANY_MARK
+from .states import State
+from .track import Track
+from .verdict import Refused
+
+MOST_SUMS = 4096
+
+
+class Tallies:
+    """The journal of one scenario, as far as it was looked at."""
+
+    def __init__(self, ignored: Iterable[str]) -> None:
+        self.ignored = frozenset(ignored)  # marks of floating timers
+        self.foggy = False  # effects of an instance that nobody knows of are counted, too
+        self._effects: dict[str, int] = {}
+        self._names: dict[str, set[str]] = {}
+
+    def hold(self, counts: Mapping[str, Any], tracks: Mapping[str, Track], touched: Iterable[str]) -> None:
+        """Keep the states that fit what the journal counted; Refused when none does."""
+        touched = list(touched)
+        for id in touched:
+            for state in tracks[id].states:
+                for name in state.effects:
+                    self._names.setdefault(name, set()).add(id)
+        seen = counts.get("effects", {})
+        names = {name for name, count in seen.items() if self._effects.get(name, 0) != count}
+        for id in touched:
+            names |= {name for state in tracks[id].states for name in state.effects}
+        for name in sorted(names):
+            self._hold_effect(name, seen.get(name, 0), tracks)
+        self._effects = dict(seen)
+        self._hold_runs(counts.get("runs", {}), tracks, touched)
+        self._hold_marks(counts.get("marks", {}), tracks, touched)
+
+    def _hold_effect(self, name: str, seen: int, tracks: Mapping[str, Track]) -> None:
+        ids = sorted(self._names.get(name, ()))
+        values = {id: {state.effects.get(name, 0) for state in tracks[id].states} for id in ids}
+        if self.foggy:
+            return
+        for id in ids:
+            others = _sums([values[other] for other in ids if other != id])
+            kept = [
+                state
+                for state in tracks[id].states
+                if others is None or seen - state.effects.get(name, 0) in others
+            ]
+            if not kept:
+                raise self._refused({"effects": {name: seen}}, name, ids, tracks)
+            _narrow(tracks[id], kept)
+        if not ids and seen:
+            raise self._refused({"effects": {name: seen}}, name, ids, tracks)
+
+    def _refused(self, seen: Any, name: str, ids: Iterable[str], tracks: Mapping[str, Track]) -> Refused:
+        sums = _sums([{state.effects.get(name, 0) for state in tracks[id].states} for id in ids])
+        possible = [{"effects": {name: each}} for each in sorted(sums or ())]
+        states = [line for id in ids for line in tracks[id].told()]
+        return Refused(seen, possible, states, ("DO-6", "DO-6a"), f"effects of {name}")
+
+    def _hold_runs(
+        self, seen: Mapping[str, int], tracks: Mapping[str, Track], touched: Iterable[str]
+    ) -> None:
+        for id in sorted({*touched, *(set(seen) & set(tracks))}):
+            count = seen.get(id, 0)
+            track = tracks[id]
+            kept = [state for state in track.states if state.runs == count or 1 <= state.runs < count]
+            if not kept and not self.foggy:
+                least = sorted({state.runs for state in track.states})
+                possible = [{"runs": {id: {"atLeast": each}}} for each in least]
+                raise Refused({"runs": {id: count}}, possible, track.told(), ("CTX-3", "ABI-2"))
+            if kept:
+                _narrow(track, kept)
+        if not self.foggy:
+            for id in sorted(set(seen) - set(tracks)):
+                raise Refused({"runs": {id: seen[id]}}, [{"runs": {id: 0}}], [], ("BND-3", "ABI-2"))
+
+    def _hold_marks(
+        self, seen: Mapping[str, int], tracks: Mapping[str, Track], touched: Iterable[str]
+    ) -> None:
+        seen = {label: count for label, count in seen.items() if label not in self.ignored}
+        places: dict[str, list[str]] = {}
+        for id, track in tracks.items():
+            labels = {label for state in track.states for label in (*state.marks, *state.perhaps)}
+            for label in labels:
+                places.setdefault(label, []).append(id)
+        anywhere = places.get(ANY_MARK, [])
+        for label in sorted({*seen, *places} - self.ignored - {ANY_MARK}):
+            ids = list(dict.fromkeys([*places.get(label, ()), *anywhere]))
+            if not self.foggy:
+                self._hold_mark(label, seen.get(label, 0), [tracks[id] for id in ids])
+
+    def _hold_mark(self, label: str, seen: int, tracks: list[Track]) -> None:
+        if len(tracks) == 1:
+            kept = [state for state in tracks[0].states if _may_have(state, label, seen)]
+            fits = bool(kept)
+            if fits:
+                _narrow(tracks[0], kept)
+        else:
+            least = sum(min(state.marks.get(label, 0) for state in track.states) for track in tracks)
+            fits = least <= seen and bool(tracks or not seen)
+        if not fits:
+            known = sorted({state.marks.get(label, 0) for track in tracks for state in track.states} or {0})
+            possible = [{"marks": {label: {"atLeast": each} if each else 0}} for each in known]
+            states = [line for track in tracks for line in track.told()]
+            raise Refused({"marks": {label: seen}}, possible, states, ("STP-12", "CTX-3"))
+
+    @staticmethod
+    def hold_statuses(observed: Any, tracks: Iterable[Track]) -> None:
+        """Hold `instanceCounts` against what each id may count for (OBS-1, OBS-3)."""
+        counts = observed.get("instanceCounts") if isinstance(observed, Mapping) else None
+        if not isinstance(counts, Mapping):
+            return
+        least: dict[str, int] = dict.fromkeys(counts, 0)
+        most: dict[str, int] = dict.fromkeys(counts, 0)
+        for track in tracks:
+            possible = [_statuses(track, state) for state in track.states]
+            for status in counts:
+                least[status] += all(found == {status} for found in possible)
+                most[status] += any(status in found for found in possible)
+        for status, count in counts.items():
+            if not least[status] <= count <= most[status]:
+                possible_counts = [{status: each} for each in range(least[status], most[status] + 1)]
+                states = [line for track in tracks for line in track.told()]
+                raise Refused({status: count}, possible_counts, states, ("OBS-1",))
+
+
+def _statuses(track: Track, state: State) -> set[str | None]:
+    """What an id may be counted as; None: not at all."""
+    slot = state.slot
+    if not isinstance(slot, Instance):
+        return {None}
+    found: set[str | None] = set()
+    for each in track.offers(state, ReadStatus(0)):
+        found.add(each.reply.status if isinstance(each.reply, StatusAnswer) else None)
+    if slot.terminal is not None and None in found:
+        found.add(slot.terminal.status)  # OBS-3
+    if slot.terminal is not None and slot.terminal_at + _retention(slot) <= track.world.late:
+        found.add(None)  # OBS-3
+    return found
+
+
+def _retention(slot: Instance) -> int:
+    return slot.rules.limits.retention_seconds * 1000
+
+
+def _may_have(state: State, label: str, count: int) -> bool:
+    least = state.marks.get(label, 0)
+    if count == least:
+        return True
+    ahead = {mark for mind in state.minds if mind.node is not None for mark in mind.node.marks_ahead()}
+    reached = least or label in state.perhaps or ANY_MARK in state.perhaps or label in ahead
+    return bool(count > least and reached)
+
+
+def _sums(sets: list[set[int]]) -> set[int] | None:
+    """Every sum of one number out of each set; None when there are too many to say."""
+    sums = {0}
+    for each in sets:
+        sums = {one + other for one in sums for other in each}
+        if len(sums) > MOST_SUMS:
+            return None
+    return sums
+
+
+def _narrow(track: Track, kept: list[State]) -> None:
+    if len(kept) < len(track.states):
+        track.before = track.states
+        track.states = dict.fromkeys(kept)

@@ -1,0 +1,173 @@
+"""Everything that may be the case at one id, carried along what is seen there."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fencepost.machine import Vacant
+from fencepost.machine.actions import Action
+from fencepost.machine.records import evolve
+from fencepost.machine.replies import Unproven
+from fencepost.machine.state import Instance
+
+from .moves import Moves, Outlook
+from .replies import explains, told
+from .states import FOREVER, State, follow
+from .states import told as state_told
+from .verdict import Refused, Unjudged
+from .world import World
+
+MOST_STATES = 20_000
+SHOWN = 8
+
+
+class Track:
+    """The possible states of one id.
+
+    `open` says that the Host may have done something since the states were looked at last; `settled`, that
+    nothing has happened since it came to rest.
+    """
+
+    def __init__(self, world: World, id: str) -> None:
+        self.world = world
+        self.id = id
+        self.moves = Moves(world, id)
+        self.states: dict[State, None] = {State(Vacant(world.rules, world.closed)): None}
+        self.before: dict[State, None] = self.states
+        self.open = False
+        self.settled = True
+        self.calm_until = FOREVER
+        self.lost: set[str] = set()
+        self._memory: dict[State, Outlook] = {}
+        self._stamp = -1
+
+    @property
+    def inert(self) -> bool:
+        """Whether nothing can happen here without a call."""
+        return all(_inert(state) for state in self.states)
+
+    def put(self, states: Iterable[State]) -> None:
+        """These are possible now, and the Host may go on."""
+        self.states = dict.fromkeys(states)
+        self.wake()
+
+    def wake(self) -> None:
+        """The Host may have done something."""
+        self.open, self.settled = True, False
+
+    # -- what a Host does by itself ----------------------------------------------------------------
+
+    def outlook(self, state: State) -> Outlook:
+        """What may follow a state now."""
+        if self._stamp != self.world.stamp:
+            self._memory.clear()
+            self._stamp = self.world.stamp
+        known = self._memory.get(state)
+        if known is None:
+            known = self._memory[state] = self.moves.outlook(state)
+        return known
+
+    def closure(self, states: Iterable[State]) -> dict[State, None]:
+        """Everything that the Host may have brought about from these states; Unjudged when it is too much."""
+        found = dict.fromkeys(states)
+        pending = list(found)
+        while pending:
+            for move in self.outlook(pending.pop()).moves:
+                if move.state not in found:
+                    found[move.state] = None
+                    pending.append(move.state)
+            if len(found) > MOST_STATES:
+                raise Unjudged(f"more than {MOST_STATES} states are possible for {self.id!r}")
+        return found
+
+    def close(self) -> None:
+        """Let the Host have done what it may."""
+        if self.open:
+            self.open = False
+            self.states = self.closure(self.states)
+            self.calm_until = min((self.outlook(each).calm_until for each in self.states), default=FOREVER)
+
+    def settle(self) -> None:
+        """The Host is at rest: whatever it must do is done."""
+        self.close()
+        if not self.settled:
+            self.settled = True
+            self.before = self.states
+            self.states = {each: None for each in self.states if not self.outlook(each).restless}
+            assert self.states, "every state goes on for ever"
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def answered(self, action: Action, answer: Any) -> None:
+        """A caller's call was answered so, or not at all; Refused when no state explains it."""
+        self.close()
+        explained: dict[State, None] = {}
+        unproven: dict[State, None] = {}
+        offered: dict[str, Any] = {}
+        clauses: list[str] = []
+        for state in self.states:
+            for each in self.offers(state, action):
+                if isinstance(each.reply, Unproven):
+                    unproven[follow(state, each.state)] = None
+                    continue
+                offered[repr(each.reply)] = told(each.reply)
+                clauses += each.clauses
+                if explains(each.reply, answer):
+                    explained[follow(state, each.state)] = None
+        for state in self.closure(unproven):
+            possible = self.late_reply(state, action)
+            offered.update((repr(each), each) for each in possible)
+            if self.late(state, action, answer):
+                explained[state] = None
+        if not explained:
+            raise Refused(answer, tuple(offered.values()), self.told(), clauses)
+        self.before = self.states
+        self.put(explained)
+
+    def offers(self, state: State, action: Action) -> list[Any]:
+        """What the machine makes of a call in this state, at the earliest and the latest that it may be."""
+        found = self.moves.transitions(state.slot, evolve(action, now=self.world.now))
+        if self.world.slack:
+            found = found + self.moves.transitions(state.slot, evolve(action, now=self.world.late))
+        return found
+
+    def late(self, state: State, action: Action, answer: Any) -> bool:
+        """Whether a call that waits for the stop may be answered so in this state."""
+        if _published(state):
+            return any(explains(each.reply, answer) for each in self.offers(state, action))
+        error = getattr(answer, "error", None)
+        return error is not None or (not hasattr(answer, "error") and not self.outlook(state).restless)
+
+    def late_reply(self, state: State, action: Action) -> list[Any]:
+        """What a call that waits for the stop may show in this state, for a reader."""
+        if _published(state):
+            return [told(each.reply) for each in self.offers(state, action)]
+        return [] if self.outlook(state).restless else [{"error": "any"}, "no answer"]
+
+    # -- for readers, and for whoever changes all states -------------------------------------------
+
+    def each(self, change: Callable[[State], Iterable[State]]) -> None:
+        """Replace every state by what becomes of it."""
+        self.put(after for state in list(self.states) for after in change(state))
+
+    def told(self, states: Iterable[State] | None = None) -> list[str]:
+        """Some of the possible states, for a reader."""
+        found = list(dict.fromkeys(state_told(each) for each in (self.states if states is None else states)))
+        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+        return [f"{self.id}: {each}" for each in found[:SHOWN]] + more
+
+    def end(self) -> None:
+        """Let go of all code."""
+        self.moves.close()
+
+
+def _published(state: State) -> bool:
+    return isinstance(state.slot, Vacant) or state.slot.terminal is not None
+
+
+def _inert(state: State) -> bool:
+    slot = state.slot
+    if state.flights:
+        return False
+    return not isinstance(slot, Instance) or (
+        slot.terminal is not None and not slot.contexts and not slot.closed
+    )

@@ -1,0 +1,47 @@
+"""What a schedule says about the world: the clock, the gates, what is held back, what is broken."""
+
+from dataclasses import dataclass, field
+
+from fencepost.machine import Rules
+
+from .latitudes import Choices, latitude_of
+
+
+@dataclass
+class World:
+    """Everything that all ids share; instants and `lease` in milliseconds, `versions` those with a weight.
+
+    Under a clock that the kit holds, it is `clock` for everybody. Under a real one the instant is only
+    framed: what fixes a deadline is taken to happen at `clock`, the earliest that it may be, and what waits
+    for one at `clock + slack`, the latest. So nothing late is ever refused, and nothing early admitted.
+    `stamp` counts the changes after which something else may be possible.
+    """
+
+    lease: int
+    versions: tuple[str, ...]
+    exact: bool = True
+    whole_seconds: bool = False
+    clock: int = 0
+    slack: int = 0
+    gates: set[str] = field(default_factory=set)
+    wakes_held: bool = False
+    backend_up: bool = True
+    closed: bool = False
+    stamp: int = 0
+    choices: Choices = field(default_factory=Choices)
+
+    def __post_init__(self) -> None:
+        self.rules = Rules(latitude=latitude_of(self.choices))
+
+    @property
+    def now(self) -> int:
+        """The earliest that the instant may be, as the Host reads it (TIM-1)."""
+        return self._read(self.clock)
+
+    @property
+    def late(self) -> int:
+        """The latest that the instant may be, as the Host reads it (TIM-1)."""
+        return self._read(self.clock + self.slack)
+
+    def _read(self, instant: int) -> int:
+        return instant - instant % 1000 if self.whole_seconds else instant
