@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from .observations import Observation
+
 Outcome = Literal["passed", "failed", "unmeasured", "errored"]
 
 
@@ -20,7 +22,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The outcome of one scenario on one Host; `seconds` is real time."""
+    """The outcome of one scenario on one Host; `seconds` is real time.
+
+    `observations` are kept where the check failed, for whoever wants to see how it came to that.
+    """
 
     scenario: str
     title: str
@@ -31,3 +36,4 @@ class CheckResult:
     detail: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    observations: tuple[Observation, ...] = field(default=(), compare=False, repr=False)
