@@ -1,7 +1,7 @@
 """The worked cases with their right answers: each holds on the reference, and no other answer would.
 
-For every expected value a copy of the scenario is made in which that value alone is another one. The copy must
-fail, and the difference must name the place.
+For every expected value a copy of the scenario is made in which that value alone is another one. The copy
+must fail, and the difference must name the place.
 """
 
 import copy

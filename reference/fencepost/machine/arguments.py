@@ -2,8 +2,7 @@
 numbers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from fencepost.documents import scalars
 from fencepost.machine.state import Kind, RetryPolicy, Rules
@@ -12,8 +11,7 @@ NO_POLICY = RetryPolicy(maximum_attempts=1, initial_delay=0, backoff="constant",
 """Without a policy there is one attempt (DO-2)."""
 
 
-@dataclass(frozen=True)
-class Configuration:
+class Configuration(NamedTuple):
     """What the first call of a step fixes (STP-5)."""
 
     policy: RetryPolicy | None = None
@@ -46,12 +44,17 @@ def _exactly(
 ) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise Misfit(f"{what} must be an object")
-    unknown = set(value) - required - optional if unknown_keys == "type-error" else set()  # STP-15
-    missing = required - set(value)
-    if unknown or missing:
-        complaint = "unknown " + ", ".join(map(repr, unknown)) if unknown else "missing " + ", ".join(missing)
-        raise Misfit(f"{what}: {complaint}")
+    keys = value.keys()
+    if not required <= keys:
+        raise Misfit(f"{what}: missing {', '.join(required - keys)}")
+    if unknown_keys == "type-error" and not keys <= required | optional:  # STP-15
+        raise Misfit(f"{what}: unknown {', '.join(map(repr, keys - required - optional))}")
     return value
+
+
+_POLICY = frozenset({"maxAttempts"})
+_POLICY_DEFAULTS = frozenset({"initialDelaySeconds", "backoff", "maxDelaySeconds"})
+_OPTIONS = frozenset({"type", "timeoutSeconds"})
 
 
 def _do(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
@@ -60,8 +63,7 @@ def _do(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
     raw = arguments.get("retry")
     if raw is None:
         return Configuration(policy=NO_POLICY)
-    optional = frozenset({"initialDelaySeconds", "backoff", "maxDelaySeconds"})
-    policy = _exactly(raw, "retryPolicy", frozenset({"maxAttempts"}), optional, rules.latitude.unknown_keys)
+    policy = _exactly(raw, "retryPolicy", _POLICY, _POLICY_DEFAULTS, rules.latitude.unknown_keys)
     backoff = policy.get("backoff", "constant")
     if backoff not in ("constant", "exponential"):
         raise Misfit("backoff must be 'constant' or 'exponential'")

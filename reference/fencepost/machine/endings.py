@@ -65,6 +65,8 @@ def put_step(instance: Instance, name: str, step: Step, **changes: object) -> In
 
 def put_context(instance: Instance, context: Context) -> tuple[Context, ...]:
     """The contexts of the instance with one of them replaced."""
+    if len(instance.contexts) == 1:
+        return (context,)
     return tuple(context if each.token == context.token else each for each in instance.contexts)
 
 
@@ -74,9 +76,9 @@ def fail_attempt(step: Step, now: int) -> Step:
     assert step.policy is not None
     failures = step.failures + 1
     if failures >= step.policy.maximum_attempts:
-        return evolve(step, failures=failures, outcome=Failed("step_failed"), deadline=None)  # DO-7
+        return step._replace(failures=failures, outcome=Failed("step_failed"), deadline=None)  # DO-7
     delay = step.policy.delay(failures) * MILLISECONDS
-    return evolve(step, failures=failures, deadline=now + delay if delay else None)  # DO-3
+    return step._replace(failures=failures, deadline=now + delay if delay else None)  # DO-3
 
 
 def fence(instance: Instance) -> Instance:

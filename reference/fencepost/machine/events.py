@@ -42,7 +42,7 @@ def send_event(slot: Slot, action: SendEvent) -> Transition:
     if full and slot.contexts and slot.rules.latitude.handover_before_parked == "queue-full":
         step = None  # EVT-10
     if step is not None and slot.current is not None:
-        taken = evolve(step, outcome=Succeeded(_bytes(action)), deadline=None)
+        taken = step._replace(outcome=Succeeded(_bytes(action)), deadline=None)
         handed = put_step(slot, slot.current, taken, accepted=number)  # WFE-2: one commit
         return Transition(handed, Accepted(number, handed_over=True), ("EVT-1", "EVT-5", "WFE-5", "WFE-10"))
     if full:

@@ -172,12 +172,12 @@ def wake(slot: Slot, action: Wake) -> Transition:
     step: Step = slot.history[name]
     if step.kind == "sleep":
         return Transition(
-            put_step(slot, name, evolve(step, outcome=SUCCESS, deadline=None)), Done(), ("SLP-2",)
+            put_step(slot, name, step._replace(outcome=SUCCESS, deadline=None)), Done(), ("SLP-2",)
         )
     if step.kind == "wait":
-        late = evolve(step, outcome=Failed("wait_timeout"), deadline=None)
+        late = step._replace(outcome=Failed("wait_timeout"), deadline=None)
         return Transition(put_step(slot, name, late), Done(), ("WFE-5", "WFE-11"))
-    return Transition(put_step(slot, name, evolve(step, deadline=None)), Done(), ("DO-10",))
+    return Transition(put_step(slot, name, step._replace(deadline=None)), Done(), ("DO-10",))
 
 
 def process_lifetime(slot: Slot, action: EndLifetime) -> Transition:

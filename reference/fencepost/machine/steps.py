@@ -95,7 +95,7 @@ def _replay(instance: Instance, context: Context, name: str, outcome: Outcome, n
         return Transition(instance, Recorded(outcome), ("STP-3",))
     if "mismatch" in (latitude.two_replays, latitude.replay_beside_new, latitude.unawaited_replay):
         opened = put_context(
-            instance, evolve(context, open=name, replaying=True)
+            instance, context._replace(open=name, replaying=True)
         )  # until the turn has drained
         return Transition(evolve(instance, contexts=opened), Replaying(outcome), ("STP-3",))
     return Transition(instance, Recorded(outcome), ("STP-3",))
@@ -127,15 +127,15 @@ def _later_call(instance: Instance, context: Context, name: str, step: Step, now
     if step.kind == "do":
         if step.deadline is not None and step.deadline > now:
             return _open(instance, context, name, step, Pending(), "DO-10")
-        ready = evolve(step, deadline=None)
+        ready = step._replace(deadline=None)
         return _open(instance, context, name, ready, Run(step.failures + 1), "DO-6")
     assert step.deadline is not None
     if step.kind == "sleep" and step.deadline <= now:
         return _open(
-            instance, context, name, evolve(step, outcome=SUCCESS, deadline=None), Pending(), "SLP-2"
+            instance, context, name, step._replace(outcome=SUCCESS, deadline=None), Pending(), "SLP-2"
         )
     if step.kind == "wait" and step.deadline < now:  # WFE-5: only strictly after
-        late = evolve(step, outcome=Failed("wait_timeout"), deadline=None)
+        late = step._replace(outcome=Failed("wait_timeout"), deadline=None)
         return _open(instance, context, name, late, Pending(), "WFE-5")
     return _open(instance, context, name, step, Pending(), "STP-5")
 
@@ -143,7 +143,7 @@ def _later_call(instance: Instance, context: Context, name: str, step: Step, now
 def _open(
     instance: Instance, context: Context, name: str, step: Step, reply: Reply, *clauses: str
 ) -> Transition:
-    contexts = put_context(instance, evolve(context, open=name, replaying=False))
+    contexts = put_context(instance, context._replace(open=name, replaying=False))
     return Transition(put_step(instance, name, step, current=name, contexts=contexts), reply, clauses)
 
 
@@ -158,7 +158,7 @@ def park(instance: Instance, action: Park) -> Transition:
         return Transition(instance, Impossible("no sleep, wait or retry is open in this context"))
     same_context = instance.rules.latitude.wait_match == "same-context" or step.kind != "wait"  # WFE-7
     if step.outcome is not None and (same_context or context.replaying):
-        closed = put_context(instance, evolve(context, open=None, replaying=False))
+        closed = put_context(instance, context._replace(open=None, replaying=False))
         return Transition(evolve(instance, contexts=closed), Recorded(step.outcome), ("WFE-4", "SLP-3"))
     return Transition(fence(instance), Parked(), ("SLP-2", "WFE-3", "PUB-1"))
 
@@ -173,13 +173,13 @@ def commit_attempt(instance: Instance, action: CommitAttempt) -> Transition:
     if name is None or step is None or step.kind != "do" or step.finished or step.deadline is not None:
         return Transition(instance, Impossible("no attempt is open in this context"))
     latitude = instance.rules.latitude
-    closed = put_context(instance, evolve(context, open=None))
+    closed = put_context(instance, context._replace(open=None))
     if isinstance(action.result, Unfit) and latitude.invalid_result == "type-error":  # DO-9
         text = "the effect's result is no document"
         return Transition(evolve(instance, contexts=closed), UnfitResult(text), ("DO-8",))
     if not action.failed and not isinstance(action.result, Unfit):
         outcome = Succeeded(action.result)
-        finished = put_step(instance, name, evolve(step, outcome=outcome), contexts=closed)
+        finished = put_step(instance, name, step._replace(outcome=outcome), contexts=closed)
         return Transition(finished, Recorded(outcome), ("DO-4", "DO-6"))
     failed = fail_attempt(step, action.now)  # DO-4, DO-8
     if failed.outcome is None or latitude.final_rejection == "fresh-context":
