@@ -37,6 +37,7 @@ from fencepost.management import (
 )
 from fencepost.management.bundles import JAVASCRIPT, File, Manifest
 from fencepost.management.progress import MOVES
+from fencepost.management.values import from_text
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -181,7 +182,7 @@ class ManagementHistories(RuleBasedStateMachine):
     def put(self, slot: int, principal: str | None, stale: int, same: bool) -> None:
         resource = self.state.resources.get(self.pick(slot))
         if resource is not None:
-            spec = forms.from_text(resource.spec) if same else self.spec(resource.kind, slot, split=True)
+            spec = from_text(resource.spec) if same else self.spec(resource.kind, slot, split=True)
             target = f"/resources/{resource.uid}"
             self.send("PUT", target, principal, resource.generation + stale, {"spec": spec})
 

@@ -159,7 +159,7 @@ def test_generations(
     host: Management, method: str, generation: int | str | None, status: int, code: str | None
 ) -> None:
     uid = post(host).body["resourceUid"]
-    body = {"spec": {}} if method == "PUT" else ABSENT
+    body: Any = {"spec": {}} if method == "PUT" else ABSENT
     reply = host.request(2, method, f"/resources/{uid}", body, generation=generation)
     assert (reply.status, reply.code) == (status, code)
 
