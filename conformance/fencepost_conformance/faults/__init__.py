@@ -12,7 +12,7 @@ from importlib import import_module
 
 from .table import TABLE, Fault
 
-MODULES = ("binding", "documents", "events", "endings")
+MODULES = ("binding", "documents", "events", "endings", "contexts", "steps")
 
 UNBROKEN: Mapping[str, str] = {}
 
