@@ -150,6 +150,15 @@ class Program:
         second = await step.do("promised", promised)
         return {**(first or {}), **(second or {})}
 
+    async def two_effects(self, params: Mapping[str, Any], step: Step) -> Any:
+        def second() -> None:
+            self.log(os.getpid())
+            while True:
+                signal.pause()
+
+        await step.do("a", lambda: {"n": 1})
+        await step.do("b", second)
+
     async def two_events(self, params: Mapping[str, Any], step: Step) -> Any:
         first = await step.wait_for_event("w1", type="go", timeout_seconds=60)
         second = await step.wait_for_event("w2", type="go", timeout_seconds=60)

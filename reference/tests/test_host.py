@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from fencepost import CallError, Handle, Host
-from fencepost.contexts.forkserver import ForkServer, Module
+from fencepost.machine.state import Instance, Succeeded
 
 DEADLINE = 20.0
 TESTS = Path(__file__).parent
@@ -156,6 +156,18 @@ def test_asynchronous_effects_have_asyncio(host: Host) -> None:
     assert handle.wait(DEADLINE) == {"status": "complete", "output": {"sum": 20, "promised": True}}
 
 
+def test_a_result_is_on_record_before_the_next_effect_begins(host: Host) -> None:
+    handle = host.start({"do": "two_effects"})
+    pid_of(host, handle)
+    slot = host.slot((host.uid, handle.id))
+    assert isinstance(slot, Instance)
+    assert {name: step.outcome for name, step in slot.history.items()} == {
+        "a": Succeeded(b'{"n":1}'),
+        "b": None,
+    }
+    handle.terminate(DEADLINE)
+
+
 def test_events_are_handed_out_in_order(host: Host) -> None:
     handle = host.start({"do": "two_events"})
     parked(handle, "waiting")
@@ -289,19 +301,6 @@ def test_what_no_process_could_load_is_refused(workflows: Any) -> None:
         Host(Local)
     with pytest.raises(TypeError, match="JSON"):
         Host(workflows.Program, env={"KEY": object()})
-
-
-def test_a_context_is_reaped_when_its_stop_returns() -> None:
-    server = ForkServer(Module(name="fencepost"))
-    try:
-        for _ in range(20):
-            pid, channel = server.spawn()
-            server.stop(pid)
-            assert not alive(pid)
-            server.stop(pid)
-            channel.close()
-    finally:
-        server.close()
 
 
 # -- scripts

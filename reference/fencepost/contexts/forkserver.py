@@ -96,7 +96,8 @@ class ForkServer:
         theirs.close()
         try:
             self._ask({"name": module.name, "path": module.path})
-        except ServerLost:
+        except BaseException:  # also an interrupt, while the module is evaluated
+            self._process.kill()
             self.close()
             raise
 
@@ -191,24 +192,27 @@ class _Server:
         return self._exports
 
     def _fork(self, descriptor: int) -> int:
+        server = os.getpid()
         pid = os.fork()
         if pid:
             os.close(descriptor)
             self._children.add(pid)
             return pid
         try:
-            self._become_context(descriptor)
+            self._become_context(descriptor, server)
         finally:
             os._exit(1)
 
-    def _become_context(self, descriptor: int) -> NoReturn:
+    def _become_context(self, descriptor: int, server: int) -> NoReturn:
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+            if os.getppid() != server:
+                os._exit(1)  # it was gone before this process had said what to do then
         from fencepost.contexts import child
 
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._control.close()
-        if sys.platform == "linux":
-            ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
         child.main(socket.socket(fileno=descriptor), self._load)
 
     def _stop(self, pid: int) -> None:
