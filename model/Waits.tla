@@ -28,7 +28,7 @@ CONSTANTS
   MaxEvents,    \* bound: events accepted by one instance
   MaxInbox,     \* limit of the inbox in events
   MaxBytes,     \* limit of the inbox in bytes
-  Lifetime,     \* in ticks
+  Lifetime,     \* in ticks, or Endless
   Retention     \* in ticks
 
 Wait(type, timeout) == [kind |-> "wait", type |-> type, delay |-> timeout]
@@ -44,6 +44,7 @@ None == "none"
 Slept == 99       \* the outcome of a sleep
 TimedOut == -1    \* the outcome of a wait without an event
 Off == -2         \* no deadline; one that is past is -1
+Endless == 99     \* a lifetime that no tick shortens: what moves on then does so by itself
 
 VARIABLES
   prog,      \* the program of the instance, or "none" where none is held
@@ -298,7 +299,7 @@ Less(n, floor) == IF n > floor THEN n - 1 ELSE n
 \* One second passes, as far as it can still be told.
 Tick ==
   /\ left' = IF Pending THEN Less(left, -1) ELSE left
-  /\ life' = Less(life, 0)
+  /\ life' = IF Lifetime = Endless THEN life ELSE Less(life, 0)
   /\ keep' = Less(keep, 0)
   /\ <<left', life', keep'>> # <<left, life, keep>>
   /\ UNCHANGED <<prog, own, token, ctx, hist, inbox, accepted, dec, term>>
@@ -484,10 +485,10 @@ Decided == [][dec # None => dec' = dec \/ term' = dec]_vars
 \* Final (TRM-3): a published outcome never changes while the instance is held.
 Final == [][term # None => term' = term \/ ~Held]_vars
 
-\* MovesOn (WFE-5, SLP-2): a parked instance whose deadline is past moves on.
+\* MovesOn (WFE-5, SLP-2): a parked instance whose deadline is past moves on, also if its lifetime never ends.
 MovesOn == (Live /\ own = 0 /\ left = -1) ~> ~(Live /\ own = 0 /\ left = -1)
 
-\* HandedMovesOn (EVT-1, WFE-9): an instance that was handed an event, or woken, runs again or ends.
+\* HandedMovesOn (EVT-1, WFE-9): an instance that was handed an event, or woken, runs again.
 HandedMovesOn == (Live /\ own = 0 /\ ~Pending) ~> (own # 0 \/ ~Live)
 
 \* EndIsPublished (TRM-1, TRM-5): once stops can be proven, a decided outcome is published.

@@ -64,7 +64,15 @@ def _named(chosen: Configuration, run: Run, seconds: float | None) -> Run:
 
 def _with_name(run: Run, name: str) -> Run:
     return Run(
-        run.outcome, name, run.trace, run.loop, run.stutters, run.generated, run.distinct, run.initial, run.depth
+        run.outcome,
+        name,
+        run.trace,
+        run.loop,
+        run.stutters,
+        run.generated,
+        run.distinct,
+        run.initial,
+        run.depth,
     )
 
 

@@ -2,8 +2,8 @@
 
 A configuration is a pair of files beside the modules: `MC<Module>.tla` has the bounded programs and
 `MC<Module><Size>.cfg` the bounds and the properties. What a property means, and the clauses that it states,
-stand in the module above its definition, in one form: `\\* Name (CLAUSE, CLAUSE): meaning`. They are read from
-there, so that a report and the module cannot differ.
+stand in the module above its definition, in one form: `\\* Name (CLAUSE, CLAUSE): meaning`. They are read
+from there, so that a report and the module cannot differ.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ SECTIONS: Mapping[str, Kind] = {
 }
 _KEYWORDS = {*SECTIONS, "SPECIFICATION", "CONSTANT", "CONSTANTS"}
 _MODULES = ("DurableWorkflow", "Fencing", "Waits", "Resource")
-SIZES = ("Small", "CI", "Deep")
+SIZES = ("Small", "Fair", "CI", "Deep")
+"""Seconds, for every change; liveness that is slow by itself or needs other bounds; minutes; a nightly run."""
 
-LIVENESS = frozenset({"MovesOn", "HandedMovesOn", "EndIsPublished", "EveryRunEnds", "DeleteEnds", "RefinesFairly"})
+LIVENESS = frozenset(
+    {"MovesOn", "HandedMovesOn", "EndIsPublished", "EveryRunEnds", "DeleteEnds", "RefinesFairly"}
+)
 """The properties that need fairness; the others hold of every behaviour."""
 
 
@@ -137,5 +140,3 @@ def stated(module: str, folder: Path | None = None) -> Mapping[str, Property]:
 def baits(module: str) -> tuple[Property, ...]:
     """The predicates that must be false somewhere, so that what is checked is not checked of nothing."""
     return tuple(each for name, each in stated(module).items() if name.startswith("Bait"))
-
-

@@ -68,7 +68,7 @@ class Run:
 _START = re.compile(r"@!@!@STARTMSG (\d+):(\d+) @!@!@")
 _END = re.compile(r"@!@!@ENDMSG \d+ @!@!@")
 _COUNTS = re.compile(r"([\d,]+) states generated.*?, ([\d,]+) distinct states found.*?, ([\d,]+) states left")
-_ENTRY = re.compile(r"\d+: <(\w+|Initial predicate|Stuttering|Back to state)")
+_ENTRY = re.compile(r"\d+: <?(Initial predicate|Stuttering|\w+)")
 
 _VIOLATIONS = {2107: "Invariant", 2110: "Invariant", 2112: "Action property", 2116: None, 2108: "Property"}
 _STATE, _STUTTERING, _BACK = 2217, 2218, 2122
@@ -116,12 +116,16 @@ def read(found: Iterable[Message], progress: Callable[[Progress], None] | None =
         elif message.code == _DEPTH:
             run = replace(run, depth=int(re.sub(r"\D", "", message.text.partition("is")[2]) or 0))
         elif message.code == _INITIAL:
-            run = replace(run, initial=int((re.search(r"([\d,]+) distinct", message.text) or "0 0")[1].replace(",", "")))
+            run = replace(
+                run, initial=int((re.search(r"([\d,]+) distinct", message.text) or "0 0")[1].replace(",", ""))
+            )
         elif message.code == _VERSION:
             run = replace(run, version=message.text.strip())
         elif message.code == _FINISHED:
             finished = True
-        elif message.severity == _ERROR or (message.code == 0 and re.search(r"\*\*\* |[Ee]rror", message.text)):
+        elif message.severity == _ERROR or (
+            message.code == 0 and re.search(r"\*\*\* |[Ee]rror", message.text)
+        ):
             problems.append(message.text.strip())
     if broken:
         return replace(run, outcome="violated")
@@ -145,6 +149,6 @@ def _with_state(run: Run, text: str) -> Run:
     head, _, body = text.partition("\n")
     action = _ENTRY.match(head)
     if action is None or not body.strip():
-        return replace(run, stutters=True) if "tuttering" in head else run
+        return run
     name = "Init" if action[1] == "Initial predicate" else action[1]
     return replace(run, trace=(*run.trace, Entry(name, state(body))))

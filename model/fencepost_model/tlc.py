@@ -42,7 +42,7 @@ def run(
     java: Sequence[str] = QUICK,
     seconds: float | None = None,
 ) -> Run:
-    """Check a module under a configuration; `dump` receives the graph with its actions, `seconds` bound the run.
+    """Check a module under a configuration; `dump` receives the graph with its actions, `seconds` is the bound.
 
     Raises MissingTools without Java or TLC, Timeout when the bound is reached.
     """
@@ -87,7 +87,9 @@ def _lines(process: subprocess.Popen[str], seconds: float | None) -> Iterator[st
         try:
             line = lines.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            raise Timeout(f"TLC did not end within {seconds:g} seconds; give it more, or take a smaller one") from None
+            raise Timeout(
+                f"TLC did not end within {seconds:g} seconds; give it more, or take a smaller one"
+            ) from None
         if line is None:
             return
         yield line

