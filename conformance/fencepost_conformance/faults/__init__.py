@@ -12,7 +12,7 @@ from importlib import import_module
 
 from .table import TABLE, Fault
 
-MODULES = ("binding", "documents", "events", "endings", "contexts", "steps")
+MODULES = ("binding", "documents", "events", "endings", "contexts", "steps", "attempts", "parking")
 
 UNBROKEN: Mapping[str, str] = {}
 
