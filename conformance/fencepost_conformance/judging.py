@@ -1,4 +1,4 @@
-"""How the judge is asked: what was seen in a scenario goes in, a verdict comes out if no Host may show it."""
+"""How the judge is asked about a scenario that was run: nothing comes back unless no Host may show it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .adapter import Handshake
+from .judge import NotAdmitted, judge
 from .observations import Observation
 from .results import Difference
 from .scenario import Scenario
@@ -24,13 +25,13 @@ class Verdict:
     possible: Any
     clauses: tuple[str, ...]
     states: tuple[str, ...] = ()
+    because: str = ""
 
     @property
     def message(self) -> str:
         """One line."""
-        return (
-            f"schedule[{self.index}] {self.word}: no admissible Host shows this ({', '.join(self.clauses)})"
-        )
+        reason = f": {self.because}" if self.because else ""
+        return f"no admissible Host shows this after {self.word} ({', '.join(self.clauses)}){reason}"
 
     def differences(self) -> tuple[Difference, ...]:
         """One difference for each clause that is blamed."""
@@ -40,6 +41,17 @@ class Verdict:
         )
 
 
-def admitted(scenario: Scenario, observations: Sequence[Observation], handshake: Handshake) -> Verdict | None:
+def admitted(
+    scenario: Scenario, observations: Sequence[Observation], handshake: Handshake
+) -> Verdict | None:
     """None when some behaviour of the machine explains every observation."""
-    return None
+    exact = "clock" in handshake.instruments
+    answer = judge(
+        scenario, observations, handshake, tolerance_milliseconds=None if exact else REAL_CLOCK_TOLERANCE
+    )
+    if not isinstance(answer, NotAdmitted):
+        return None
+    possible = list(answer.possible)
+    return Verdict(
+        answer.index, answer.word, answer.seen, possible, answer.clauses, answer.states, answer.because
+    )

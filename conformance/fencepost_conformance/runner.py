@@ -51,6 +51,10 @@ def run_scenario(
     except ScenarioError as error:
         detail = str(error)
         run.give_up()
+    except Exception as error:
+        if not scenario.judged:
+            raise
+        detail = f"the judge broke down: {type(error).__name__}: {error}"
     outcome: Outcome = "failed" if run.differences else "errored" if detail else "passed"
     return _result(
         scenario,
@@ -59,6 +63,7 @@ def run_scenario(
         detail=detail,
         choices=run.choices,
         seconds=time.perf_counter() - began,
+        observations=tuple(run.observations) if outcome == "failed" else (),
     )
 
 

@@ -191,7 +191,7 @@ def test_a_generated_failure_fails_its_clauses_and_is_kept(
     failures = [
         case.get("name")
         for case in ET.parse("r.xml").getroot().iter("testcase")
-        if case.find("failure") is not None is not None
+        if case.find("failure") is not None
     ]
     assert failures == ["WFE-8"]
 

@@ -78,8 +78,8 @@ class Watch:
     def failed(self, stage: Stage, verdict: Verdict) -> None:
         """A scenario was judged and is not admitted."""
 
-    def broken(self, stage: Stage, fault: AdapterFault | ScenarioError) -> None:
-        """The adapter, or the kit, broke down in a scenario."""
+    def broken(self, stage: Stage, fault: Exception) -> None:
+        """The adapter, or the judge, broke down in a scenario."""
 
 
 class ScenarioMachine(RuleBasedStateMachine):
@@ -382,7 +382,12 @@ class ScenarioMachine(RuleBasedStateMachine):
 
     def _judge(self) -> None:
         self._judged = len(self.stage.entries)
-        verdict = judging.admitted(self.stage.scenario, self.stage.observations, self.handshake)
+        try:
+            verdict = judging.admitted(self.stage.scenario, self.stage.observations, self.handshake)
+        except Exception as error:  # a fault of the kit: no scenario is to be shrunk for it
+            self._broken = True
+            self.watch.broken(self.stage, error)
+            raise
         if verdict is not None:
             self._over = True
             self.watch.failed(self.stage, verdict)

@@ -8,6 +8,7 @@ of each is kept. Its reduction and its result are made at the end. What ends the
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,8 +84,13 @@ class Search(Watch):
         if self.first_only:
             raise Enough
 
-    def broken(self, stage: Stage, fault: AdapterFault | ScenarioError) -> None:
-        self._fault = (stage.document, f"{fault}\n{getattr(fault, 'log', '')}".strip())
+    def broken(self, stage: Stage, fault: Exception) -> None:
+        if isinstance(fault, AdapterFault | ScenarioError):
+            detail = f"{fault}\n{getattr(fault, 'log', '')}".strip()
+        else:
+            lines = traceback.format_exception(fault)
+            detail = f"the judge broke down: {type(fault).__name__}: {fault}\n{''.join(lines)}".strip()
+        self._fault = (stage.document, detail)
         raise Enough
 
     # The search
@@ -182,7 +188,7 @@ class Search(Watch):
         )
 
     def _conclude_fault(self, found: Found, document: dict[str, Any], detail: str) -> None:
-        titled = {**document, "title": "Generated: the adapter broke down"}
+        titled = {**document, "title": "Generated: the adapter or the judge broke down"}
         name = f"{NAME}/errored-{digest(titled).removeprefix('sha256:')[:_DIGITS]}"
         found.scenarios.append(Scenario(name, titled))
         found.results.append(CheckResult(name, titled["title"], (), "errored", detail=detail))
