@@ -188,7 +188,7 @@ CommitAttempt(t) ==
             \/ /\ fails + 1 < Step.attempts  \* DO-2
                /\ fails' = fails + 1
                /\ own' = 0  \* DO-5
-               /\ ctx' = Open(t, None)
+               /\ ctx' = FenceAll(ctx)  \* STP-12: in this context the step never settles
                /\ timer' = (Step.delay > 0)  \* DO-3
                /\ UNCHANGED hist
   /\ UNCHANGED <<prog, token, dec, term>>

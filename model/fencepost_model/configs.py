@@ -28,7 +28,7 @@ SECTIONS: Mapping[str, Kind] = {
 _KEYWORDS = {*SECTIONS, "SPECIFICATION", "CONSTANT", "CONSTANTS"}
 _MODULES = ("DurableWorkflow", "Fencing", "Waits", "Resource")
 SIZES = ("Small", "Fair", "CI", "Deep")
-"""Seconds, for every change; liveness that is slow by itself or needs other bounds; minutes; a nightly run."""
+"""Seconds, for every change; liveness that is slow or needs other bounds; minutes; a nightly run."""
 
 LIVENESS = frozenset(
     {"MovesOn", "HandedMovesOn", "EndIsPublished", "EveryRunEnds", "DeleteEnds", "RefinesFairly"}

@@ -1,8 +1,8 @@
 """Where Java and TLC are: in the wheels of the extra `model`, or where the environment says.
 
 `TLA2TOOLS_JAR` names another jar and `JAVA_HOME` another Java. Without them only the wheels count: a Java
-that happens to be on the PATH is never used, so that two machines run the same thing. The jar of the wheel is the
-one whose digest is known; another jar is taken on the word of who named it.
+that happens to be on the PATH is never used, so that two machines run the same thing. The jar of the wheel is
+the one whose digest is known; another jar is taken on the word of who named it.
 """
 
 from __future__ import annotations

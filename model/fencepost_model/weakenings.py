@@ -2,7 +2,8 @@
 
 `weakenings.toml` is the table: module, the exact line, what takes its place, and the property that must then
 fail. Each runs on the module's `Small` configuration, or the one that the table names, with that property
-alone. The unweakened modules must hold there; that is one run for each configuration with all of its properties.
+alone. The unweakened modules must hold there; that is one run for each configuration with all of its
+properties.
 """
 
 from __future__ import annotations
