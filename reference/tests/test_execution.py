@@ -164,6 +164,21 @@ async def subclass(step: Any, seen: list[Any]) -> Any:
     raise Mine((await caught(step)).name)
 
 
+class Equal(StepError):
+    """Says that it is whatever it is compared with."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+
+async def equal_to_the_genuine(step: Any, seen: list[Any]) -> Any:
+    await caught(step)
+    raise Equal("step_failed")
+
+
 async def timed_out(step: Any, seen: list[Any]) -> Any:
     await step.wait_for_event("w", type="go", timeout_seconds=1)
 
@@ -195,6 +210,7 @@ async def in_another_effect(step: Any, seen: list[Any]) -> Any:
         (as_cause, threw()),
         (made_by_the_user, threw()),
         (subclass, threw()),
+        (equal_to_the_genuine, threw()),
         (timed_out, threw()),
         (handled, complete()),
         (in_another_effect, complete({"same": False, "name": "step_failed"})),
