@@ -144,6 +144,9 @@ def test_a_bad_effect_or_policy_is_refused(play: Play, arguments: dict[str, Any]
 def test_unknown_keys_are_open(play: Play) -> None:
     ignored = rules(unknown_keys="ignored")
     play(*CLAIMED, (do("a", maxAttempts=1, jitter=True), BadArgument), (wait("w", extra=1), BadArgument))
+    play(*CLAIMED, (wait("w", b=1, a=1), BadArgument("wait options: unknown 'a', 'b'")))
+    bare = BeginStep(0, 1, "wait", "w", {})
+    play(*CLAIMED, (bare, BadArgument("wait options: missing timeoutSeconds, type")))
     play(*CLAIMED, (do("a", maxAttempts=1, jitter=True), Run(1)), rules=ignored)
     play(*CLAIMED, (wait("w", extra=1), Pending), rules=ignored)
     play(*CLAIMED, (BeginStep(0, 1, "wait", "w", {"type": "go", "extra": 1}), BadArgument), rules=ignored)

@@ -46,9 +46,9 @@ def _exactly(
         raise Misfit(f"{what} must be an object")
     keys = value.keys()
     if not required <= keys:
-        raise Misfit(f"{what}: missing {', '.join(required - keys)}")
+        raise Misfit(f"{what}: missing {', '.join(sorted(required - keys))}")
     if unknown_keys == "type-error" and not keys <= required | optional:  # STP-15
-        raise Misfit(f"{what}: unknown {', '.join(map(repr, keys - required - optional))}")
+        raise Misfit(f"{what}: unknown {', '.join(sorted(map(repr, keys - required - optional)))}")
     return value
 
 
