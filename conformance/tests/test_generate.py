@@ -113,7 +113,7 @@ def test_every_deadline_in_play_is_aimed_at_from_all_sides() -> None:
     stage = Stage(connection, greet(connection))
     stage.begin()
     retry = {"maxAttempts": 2, "initialDelaySeconds": 10}
-    operations = {
+    operations: dict[str, dict[str, Any]] = {
         "i": {"sleep": "a1", "seconds": 60},
         "j": {"wait": "b1", "type": "go", "timeoutSeconds": 5},
         "k": {"do": "c1", "effect": {"throw": "x"}, "retry": retry},
@@ -182,7 +182,7 @@ def test_a_reference_beside_a_foreign_host_gives_the_deadlines(judge: Callable[[
 def test_every_rule_has_a_name_that_says_what_happens() -> None:
     connection = InProcess(ReferenceAdapter())
     machine = ScenarioMachine(connection, greet(connection))
-    names = {each.function.__name__ for each in machine.rules()}
+    names = {each.function.__name__ for each in machine.rules}
     assert {"create_with_an_equal_id", "move_the_clock_to_a_step", "lose_the_answer", "get_stuck"} <= names
 
 
@@ -320,7 +320,12 @@ def test_the_reduction_takes_out_all_that_is_not_needed() -> None:
 def test_the_reduction_is_bounded() -> None:
     asked: list[dict[str, Any]] = []
     document = {"programs": {}, "schedule": [{"settle": True}] * 8}
-    reduction.reduce(document, lambda each: bool(asked.append(each)), 5.0, attempts=3)
+
+    def fails(candidate: dict[str, Any]) -> bool:
+        asked.append(candidate)
+        return False
+
+    reduction.reduce(document, fails, 5.0, attempts=3)
     assert len(asked) == 3
 
 
