@@ -121,7 +121,7 @@ def _move(moment: Moment, uid: str, state: Any) -> Move:
     pending = {
         name: step.deadline
         for name, step in state.history.items()
-        if step.outcome is None and step.deadline is not None
+        if step.outcome is None and step.deadline is not None and state.live
     }
     tokens = tuple(context.token for context in state.contexts)
     return Move(moment, uid, state.owner, tokens, pending, state.ends_at if state.live else None)

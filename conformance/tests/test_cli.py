@@ -452,3 +452,21 @@ def test_list_clauses_compares_a_copy_of_the_source(host: Told, tmp_path: Path) 
     result = fencepost("list", "clauses", "--source", path)
     assert result.exit_code == 1
     assert "another document" in result.stdout
+
+
+def test_check_writes_a_page_whose_pictures_are_drawn_anew_on_a_host_of_ours(
+    host: Told, tmp_path: Path
+) -> None:
+    host.outcomes["WFE/tie"] = "failed"
+    page = tmp_path / "report.html"
+    assert fencepost("check", "--clause", "WFE-5", "--html", page).exit_code == 1
+    text = page.read_text(encoding="utf-8")
+    assert "not qualified" in text
+    assert text.count("<svg ") == 1
+    assert "not complete" in text
+
+
+def test_check_refuses_a_page_that_cannot_be_written(host: Told, tmp_path: Path) -> None:
+    result = fencepost("check", "--html", tmp_path / "missing" / "report.html")
+    assert result.exit_code == 2
+    assert host.seen == []

@@ -18,11 +18,12 @@ from ..generate.profiles import PROFILES, Profile
 from ..report import console as console_report
 from ..report import coverage as coverage_report
 from ..report import document as json_report
+from ..report import html as html_report
 from ..report import junit as junit_report
 from ..report.model import Generated, HostFacts, Kit, Report, Selection
 from ..results import CheckResult
 from ..scenario import Scenario
-from . import connecting, screen, sources
+from . import connecting, pictures, screen, sources
 from .trouble import Trouble, because, of_file
 
 if TYPE_CHECKING:
@@ -82,6 +83,13 @@ DEFAULT_PLACE = Path("fencepost-failures")  # for generated scenarios, which exi
     help="Write JUnit XML, one test case a clause.",
 )
 @click.option(
+    "--html",
+    "html_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write one page for a browser, with a timeline of each failure.",
+)
+@click.option(
     "--expected-failures",
     "expected_path",
     type=click.Path(path_type=Path),
@@ -105,6 +113,7 @@ def command(
     seed: int | None,
     json_path: Path | None,
     junit_path: Path | None,
+    html_path: Path | None,
     expected_path: Path | None,
     keep: Path | None,
 ) -> None:
@@ -120,12 +129,13 @@ def command(
     Examples:
       fencepost check
       fencepost check python:my_host:Adapter --json report.json --keep failures
+      fencepost check python:my_host:Adapter --html report.html
       fencepost check python:my_host:Adapter --clause 'WFE-*' --clause EVT-3
       fencepost check python:my_host:Adapter --only generated --profile soak --seed 7
       fencepost check python:my_host:Adapter --expected-failures known.toml
     """
     expected = _expected(expected_path)
-    for path in (json_path, junit_path):
+    for path in (json_path, junit_path, html_path):
         _writable(path)
     _directory(keep)
     parts = _parts(only, bool(clauses or named), no_heavy)
@@ -157,6 +167,9 @@ def command(
     )
     _write(json_path, json_report.render(report))
     _write(junit_path, junit_report.render(report))
+    if html_path is not None:
+        drawn = pictures.draw(facts, ran.scenarios, ran.results)
+        _write(html_path, html_report.render(report, drawn))
     if coverage and ran.generated is not None:
         coverage_report.render(ran.generated, screen.console())
     console_report.render(report, screen.console())

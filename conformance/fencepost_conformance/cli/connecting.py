@@ -35,7 +35,13 @@ class Connected:
         except AdapterFault:
             self.close()
             raise
-        self.facts = HostFacts(address, greeting.name, greeting.version, tuple(sorted(greeting.instruments)))
+        self.facts = HostFacts(
+            address,
+            greeting.name,
+            greeting.version,
+            tuple(sorted(greeting.instruments)),
+            greeting.lease_seconds,
+        )
 
     def run(self, scenarios: Iterable[Scenario], progress: Progress) -> list[CheckResult]:
         """Run scenarios in the given order; the adapter is started anew when it breaks down."""

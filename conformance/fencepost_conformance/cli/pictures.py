@@ -8,6 +8,7 @@ from .. import hosts
 from ..adapter import Connection
 from ..recording import Recording, record
 from ..report import observed, traced
+from ..report.model import HostFacts
 from ..report.picture import Picture
 from ..results import CheckResult
 from ..scenario import Scenario
@@ -16,20 +17,15 @@ MOST = 100  # pictures of one page; a Host that fails more is better read about 
 
 
 def draw(
-    address: str,
-    instruments: Iterable[str],
-    lease_seconds: float,
-    scenarios: Iterable[Scenario],
-    results: Iterable[CheckResult],
+    host: HostFacts, scenarios: Iterable[Scenario], results: Iterable[CheckResult]
 ) -> Mapping[str, Picture]:
     """A picture of each failed check, by its scenario."""
     by_id = {scenario.id: scenario for scenario in scenarios}
-    has_clock = "clock" in instruments
     failed = [result for result in results if result.outcome == "failed" and result.scenario in by_id]
     drawn = {}
     for result in failed[:MOST]:
         scenario = by_id[result.scenario]
-        recording = _recorded(address, scenario)
+        recording = _recorded(host.address, scenario)
         drawn[scenario.id] = (
             traced.picture(scenario, recording, recording.differences or result.differences)
             if recording is not None
@@ -37,8 +33,8 @@ def draw(
                 scenario,
                 result.observations,
                 result.differences,
-                lease_seconds=lease_seconds,
-                has_clock=has_clock,
+                lease_seconds=host.lease_seconds,
+                has_clock="clock" in host.instruments,
             )
         )
     return drawn

@@ -184,6 +184,7 @@ class Search(Watch):
                 result.differences,
                 detail=result.detail,
                 seconds=result.seconds,
+                observations=result.observations,
             )
         )
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from fencepost_spec import catalogue
+
 from ..verdict import CLAUSE_VERDICTS, ClauseRecord
 from . import facts, svg
 from .model import Report
@@ -15,6 +17,7 @@ from .parts import badge, counted, element, paragraph
 text = svg.text
 
 NO_VERDICT = "none"
+NO_WORD = "no verdict"
 STRENGTHS = ("required", "derived", "open", "exclusion", "reference")
 
 
@@ -22,7 +25,7 @@ def table(report: Report) -> str:
     """The section of clauses."""
     chapters = "".join(_chapter(report, chapter, records) for chapter, records in report.chapters())
     return (
-        f'<section id="clauses"><h2>Clauses by chapter</h2>{_controls(report)}{chapters}'
+        f'<section id="clauses"><h2>Clauses by chapter</h2>{_overview(report)}{_controls(report)}{chapters}'
         '<p id="nothing" class="note" hidden>No clause matches the filters.</p></section>'
     )
 
@@ -49,7 +52,7 @@ def _controls(report: Report) -> str:
 
 
 def _choice(group: str, name: str, count: int) -> str:
-    shown = "no verdict" if name == NO_VERDICT else name
+    shown = NO_WORD if name == NO_VERDICT else name
     off = "" if count else " disabled"
     return (
         f'<label class="choice {name}"><input type="checkbox" name="{group}" value="{name}"{off}> '
@@ -60,18 +63,40 @@ def _choice(group: str, name: str, count: int) -> str:
 def _chapter(report: Report, chapter: str, records: tuple[ClauseRecord, ...]) -> str:
     counts = Counter(record.verdict or NO_VERDICT for record in records)
     summary = " ".join(
-        f'<span class="tally {name}">{counts[name]} {"no verdict" if name == NO_VERDICT else name}</span>'
+        f'<span class="tally {name}">{counts[name]} {NO_WORD if name == NO_VERDICT else name}</span>'
         for name in (*CLAUSE_VERDICTS, NO_VERDICT)
         if counts[name]
     )
     rows = "".join(_row(report, record) for record in records)
+    about = f'<span class="about">{text(_title(chapter))}</span>'
     return (
         f'<section class="chapter" id="chapter-{text(chapter)}">'
-        f"<h3>{text(chapter)} <small>{summary}</small></h3>"
+        f"<h3>{text(chapter)} <small>{about} {summary}</small></h3>"
         '<table class="clauses"><thead><tr><th scope="col">Clause</th><th scope="col">Verdict</th>'
         '<th scope="col">Strength</th><th scope="col">What it says</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></section>"
     )
+
+
+def _title(chapter: str) -> str:
+    """What a chapter is about."""
+    known = catalogue.load().chapters.get(chapter)
+    return known.title if known else ""
+
+
+def _overview(report: Report) -> str:
+    """A link to each chapter, in the colour of the worst verdict in it."""
+    links = []
+    for chapter, records in report.chapters():
+        verdicts = {record.verdict for record in records}
+        worst = next((verdict for verdict in CLAUSE_VERDICTS if verdict in verdicts), NO_VERDICT)
+        count = sum((record.verdict or NO_VERDICT) == worst for record in records)
+        says = f"{_title(chapter)}: {count} of {len(records)} {NO_WORD if worst == NO_VERDICT else worst}"
+        links.append(
+            f'<a class="tile {worst}" href="#chapter-{text(chapter)}" title="{text(says)}">'
+            f"<b>{text(chapter)}</b> <span>{count}/{len(records)}</span></a>"
+        )
+    return f'<nav class="overview" aria-label="Chapters, by their worst verdict">{"".join(links)}</nav>'
 
 
 def _row(report: Report, record: ClauseRecord) -> str:
@@ -91,7 +116,7 @@ def _says(report: Report, record: ClauseRecord) -> str:
     clause = record.clause
     more = []
     if clause.argument:
-        more.append(paragraph(f"Because {clause.argument}", "argument"))
+        more.append(paragraph(f"It follows: {clause.argument}", "argument"))
     expectation = report.expectation(clause.id)
     if expectation is not None:
         more.append(paragraph(f"Expected to be {expectation.verdict}: {expectation.reason}", "note"))

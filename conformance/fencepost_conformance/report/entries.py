@@ -61,7 +61,7 @@ def label(entry: Entry) -> str:
         times = f" ×{entry['times']}" if "times" in entry else ""
         return f"sendEvent {_name(entry[named])} {document(entry.get('type'))}{payload}{times}"
     if named in COUNTS or named == "counts":
-        return f"{named} of {', '.join(entry[named])}"
+        return f"{named} of {', '.join(entry[named])}" if named in COUNTS else "counts of the resource"
     rest = [document(value) if isinstance(value, dict) else str(value) for value in _rest(entry, named)]
     own = entry.get(named)
     return " ".join([named, *([] if own is True else [_name(own)]), *rest])
@@ -95,6 +95,8 @@ def _answer(entry: Entry, named: str, seen: Any) -> str:
     if named in COUNTS:
         counts = seen.get(named, {}) if isinstance(seen, Mapping) else {}
         return ", ".join(f"{name}: {counts.get(name, 0)}" for name in entry[named])
+    if named == "counts" and isinstance(seen, Mapping) and isinstance(seen.get("instanceCounts"), Mapping):
+        return ", ".join(f"{status}: {count}" for status, count in seen["instanceCounts"].items() if count)
     if named in ("settle", "recover"):
         return ""
     return seen if isinstance(seen, str) else document(seen)
@@ -104,6 +106,8 @@ def _call_answer(seen: Answer) -> str:
     if seen.error is not None:
         return f"rejected: {seen.error[0]}"
     value = seen.value
+    if isinstance(value, Mapping) and isinstance(value.get("status"), int):  # of a management call
+        return " ".join(str(value[key]) for key in ("status", "code") if key in value)
     if isinstance(value, Mapping) and "status" in value:
         rest = {key: each for key, each in value.items() if key != "status"}
         return " ".join([str(value["status"]), *([document(rest)] if rest else [])])

@@ -168,7 +168,7 @@ def _failure(report: Report, record: ClauseRecord, figures: _Figures) -> str:
     clause = record.clause
     known = report.expectation(clause.id)
     expected = paragraph(f"Expected: {known.reason}", "note") if known and known.verdict == "failed" else ""
-    argument = paragraph(f"Because {clause.argument}", "argument") if clause.argument else ""
+    argument = paragraph(f"It follows: {clause.argument}", "argument") if clause.argument else ""
     grouped: dict[str, list[Blame]] = {}
     for blame in record.blames:
         grouped.setdefault(blame.scenario, []).append(blame)
@@ -240,7 +240,7 @@ def _latitudes(report: Report) -> str:
         id = text(record.clause.id)
         meanings = {choice.name: choice.meaning for choice in record.clause.choices}
         choices = "".join(
-            f"<li><b>{text(name)}</b> {prose(meanings.get(name, ''))} "
+            f"<li><b>{text(name)}</b>: {prose(meanings.get(name, ''))} "
             f'<small title="{text(", ".join(seen))}">{counted(len(seen), "check")}</small></li>'
             for name, seen in record.choices.items()
         )

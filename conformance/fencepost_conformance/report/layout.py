@@ -11,15 +11,15 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from . import facts
+from . import entries, facts
 from .picture import LaneKind, Picture, Row
 
-AXIS = 92
+LEAST_AXIS, DIGIT = 60, 6.9
 HEAD = 50
 LANE: Mapping[LaneKind, int] = {"caller": 60, "instance": 100, "owner": 84}
 ROW, WRONG_LINE, FOOT = 22, 16, 10
-TEXT_GAP, TEXT = 16, 600
-CHARACTERS = 92  # of a line of text; what is longer is cut, and shown in full as the row's title
+TEXT_GAP, TEXT = 16, 740
+CHARACTERS = 84  # of a line of text; what is longer is cut, and shown in full as the row's title
 _GAP, _GAP_STEP = 20, 6
 _LONGEST = 6  # lines about one difference
 
@@ -41,6 +41,7 @@ class Layout:
 
     rows: tuple[Place, ...]
     lanes: Mapping[str, tuple[int, int]]
+    axis: int  # where the lanes begin; the instants stand to the left of it
     text: int
     width: int
     height: int
@@ -53,7 +54,9 @@ class Layout:
 
 def lay_out(picture: Picture) -> Layout:
     """The places of everything in a picture."""
-    lanes, x = {}, AXIS
+    longest = max((len(entries.instant(row.at)) for row in picture.rows), default=0)
+    axis = max(LEAST_AXIS, math.ceil(longest * DIGIT) + 26)
+    lanes, x = {}, axis
     for lane in picture.lanes:
         lanes[lane.key] = (x, LANE[lane.kind])
         x += LANE[lane.kind]
@@ -66,7 +69,7 @@ def lay_out(picture: Picture) -> Layout:
         places.append(Place(y, y + ROW / 2, bottom, gap, lines))
         y, before = bottom, row.at
     text = x + TEXT_GAP
-    return Layout(tuple(places), lanes, text, text + TEXT, math.ceil(y) + FOOT)
+    return Layout(tuple(places), lanes, axis, text, text + TEXT, math.ceil(y) + FOOT)
 
 
 def gap_height(milliseconds: int) -> float:

@@ -32,6 +32,7 @@ class HostFacts:
     name: str
     version: str
     instruments: tuple[str, ...] = ()
+    lease_seconds: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ class _Drawing:
         self.sketch = Sketch()
         self.counted: dict[str, int] = {}
         self.counted_at = 0  # the row in which the journal was looked at last
+        self.created_at: dict[str, int] = {}  # lane -> the row in which its instance was created
         self.programs: dict[str, str] = {}  # step name -> lane of the instance that alone has such a step
 
     def draw(self) -> Picture:
@@ -128,6 +129,7 @@ class _Drawing:
 
     def created(self, lane: str, create: Mapping[str, Any], now: int) -> None:
         """What is known of an instance from its program."""
+        self.created_at[lane] = self.sketch.last
         name = create.get("program")
         if not isinstance(name, str):
             return
@@ -154,7 +156,8 @@ class _Drawing:
             if more > 0 and lane:
                 owners = self.owners(lane)
                 label = name if more == 1 else f"{name} ×{more}"
-                self.sketch.between(owners, "effect", label, self.counted_at)
+                since = max(self.counted_at, self.created_at.get(lane, 0))
+                self.sketch.between(owners, "effect", label, since)
         self.counted = dict(counts)
         self.counted_at = self.sketch.last
 

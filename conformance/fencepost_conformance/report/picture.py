@@ -27,8 +27,8 @@ RowKind = Literal["entry", "move", "deadline", "fold"]
 ArrowKind = Literal["event", "call", "refused"]
 MarkKind = Literal["wrong", "killed", "paused", "stopped", "deadline", "seen", "refused"]
 
-MOST_ROWS = 140
-_HEAD, _TAIL, _AROUND = 40, 12, 24  # rows that are never folded: at both ends, and around what went wrong
+MOST_ROWS = 110
+_HEAD, _TAIL, _AROUND = 24, 12, 20  # rows that are never folded: at both ends, and around what went wrong
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ def _folded(picture: Picture) -> Picture:
             if folded == 1:
                 rows.append(row)
             wrong_here = rows[-1].wrong if folded > 1 else ()
-            text = f"{folded} more {'row' if folded == 1 else 'rows'}, left out here"
+            text = f"{folded:,} more {'row' if folded == 1 else 'rows'}, left out here"
             rows[-1] = Row(row.at, "fold", text, wrong=wrong_here + row.wrong)
         moved[index] = len(rows) - 1
 

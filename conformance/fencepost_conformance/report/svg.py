@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from . import entries, facts
-from .layout import AXIS, CHARACTERS, HEAD, ROW, WRONG_LINE, Layout, Place, gap_height, lay_out
+from .layout import CHARACTERS, HEAD, ROW, WRONG_LINE, Layout, Place, gap_height, lay_out
 from .picture import Arrow, Mark, Picture, Row, Span
 
 _CODE = re.compile(r"`([^`]+)`")
@@ -93,7 +93,7 @@ def _bands(picture: Picture, layout: Layout) -> Iterator[str]:
                 f'height="{_n(place.bottom - place.top)}"/>'
             )
         elif row.kind == "deadline":
-            yield _line("deadline-rule", AXIS, place.middle, layout.text - 8, place.middle)
+            yield _line("deadline-rule", layout.axis, place.middle, layout.text - 8, place.middle)
     for left, width in layout.lanes.values():
         yield _line("lane-rule", left + width / 2, HEAD - 6, left + width / 2, layout.height - 4)
 
@@ -101,7 +101,7 @@ def _bands(picture: Picture, layout: Layout) -> Iterator[str]:
 def _heads(picture: Picture, layout: Layout) -> Iterator[str]:
     for lane in picture.lanes:
         left, width = layout.lanes[lane.key]
-        title = cut(lane.title, int((width - 4) / _LETTER))
+        title = cut(facts.plain(lane.title), int((width - 4) / _LETTER))
         yield (
             f'<text class="head head-{lane.kind}" x="{_n(left + width / 2)}" y="{HEAD - 14}" '
             f'text-anchor="middle"><title>{text(lane.title)}</title>{text(title)}</text>'
@@ -114,7 +114,7 @@ def _heads(picture: Picture, layout: Layout) -> Iterator[str]:
 
 
 def _axis(picture: Picture, layout: Layout) -> Iterator[str]:
-    x, before = AXIS - 10, None
+    x, before = layout.axis - 10, None
     top, bottom = layout.rows[0].top if layout.rows else HEAD, layout.height - 8
     yield _line("axis", x, top, x, bottom)
     for row, place in zip(picture.rows, layout.rows, strict=True):
@@ -135,7 +135,7 @@ def _break(x: float, place: Place, layout: Layout) -> str:
     top, middle = place.top - height, place.top - height / 2
     zigzag = f"M{x} {_n(middle - 7)}l-5 3.5l10 3.5l-10 3.5l5 3.5"
     return (
-        f'<rect class="gap" x="{AXIS}" y="{_n(top + 3)}" width="{layout.text - AXIS - 8}" '
+        f'<rect class="gap" x="{layout.axis}" y="{_n(top + 3)}" width="{layout.text - layout.axis - 8}" '
         f'height="{_n(height - 6)}"/><path class="axis-break" d="{zigzag}"/>'
         f'<text class="passes" x="{layout.text}" y="{_n(middle + 4)}">{text(entries.duration(place.gap))} '
         "idle</text>"
@@ -152,7 +152,7 @@ def _span(span: Span, layout: Layout, key: str) -> str:
     top = begin.middle - (6 if slim else 9)
     bottom = end.bottom if span.open_ended else end.middle - 9
     if slim and not span.open_ended:
-        bottom = end.middle - 6
+        bottom = end.middle - 10
     height = max(bottom - top, 6)
     certain = "" if span.certain else " uncertain"
     shape = (
@@ -163,7 +163,7 @@ def _span(span: Span, layout: Layout, key: str) -> str:
         shape += f' style="fill:url(#{key}-hatch)"'
     label = ""
     if height >= 12:
-        short = cut(span.label, int((width - 2 * inset - 4) / _LETTER))
+        short = cut(facts.plain(span.label), int((width - 2 * inset - 4) / _LETTER))
         label = (
             f'<text class="span-text span-text-{text(_class(span.kind))}{certain}" '
             f'x="{_n(left + width / 2)}" y="{_n(top + min(height / 2, 9) + 4)}" text-anchor="middle">'
@@ -233,8 +233,9 @@ _MARKS: Mapping[str, Callable[[float, float, float], str]] = {
 def _row(row: Row, place: Place, layout: Layout) -> str:
     number = "" if row.entry is None else f"[{row.entry}] "
     room = CHARACTERS - len(number)
-    label = cut(row.label, room if not row.answer else max(room * 2 // 3, room - len(row.answer) - 3))
-    answer = cut(row.answer, room - len(label) - 3) if row.answer else ""
+    said, answer = facts.plain(row.label), facts.plain(row.answer)
+    label = cut(said, room if not answer else max(room * 2 // 3, room - len(answer) - 3))
+    answer = cut(answer, room - len(label) - 3) if answer else ""
     full = f"{row.label} → {row.answer}" if row.answer else row.label
     title = full + (f" ({', '.join(row.clauses)})" if row.clauses else "")
     y = place.middle + 4

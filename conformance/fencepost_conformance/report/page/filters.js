@@ -42,7 +42,14 @@
   }
 
   function fromAddress() {
-    if (!location.hash.includes("=")) return;
+    if (!location.hash.includes("=")) {
+      const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      if (!target || !target.closest("[hidden]")) return;
+      form.reset();
+      apply();
+      target.scrollIntoView();
+      return;
+    }
     const filters = new URLSearchParams(location.hash.slice(1));
     text.value = filters.get("text") || "";
     for (const input of form.querySelectorAll("input[type=checkbox]")) {
@@ -65,7 +72,8 @@
 
   form.hidden = false;
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(changed));
+  form.addEventListener("reset", () => setTimeout(apply));
+  form.querySelector("[type=reset]").addEventListener("click", () => setTimeout(changed));
   form.addEventListener("input", changed);
   addEventListener("hashchange", fromAddress);
   apply();
