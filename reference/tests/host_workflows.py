@@ -9,6 +9,8 @@ import asyncio
 import os
 import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -190,3 +192,18 @@ class Program:
 
     async def returns(self, params: Mapping[str, Any], step: Step) -> Any:
         return {"number": 7, "params": params}
+
+    async def grandchild(self, params: Mapping[str, Any], step: Step) -> Any:
+        """An effect starts a process of its own and waits for it."""
+
+        def effect() -> None:
+            process = subprocess.Popen([sys.executable, "-c", "import threading; threading.Event().wait()"])
+            self.log(process.pid)
+            process.wait()
+
+        await step.do("a", effect)
+
+    async def hopeless(self, params: Mapping[str, Any], step: Step) -> Any:
+        """Every context dies before it has committed anything."""
+        self.log("start")
+        os._exit(1)

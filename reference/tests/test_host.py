@@ -42,6 +42,12 @@ def alive(pid: int) -> bool:
     return True
 
 
+def is_zombie(pid: int) -> bool:
+    """Dead, and waiting for an adoptive parent that may not reap."""
+    stat = Path(f"/proc/{pid}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
 @pytest.fixture(scope="module")
 def workflows() -> Iterator[Any]:
     sys.path.insert(0, str(TESTS))
@@ -110,6 +116,23 @@ def test_terminate_ends_the_process_and_runs_nothing(host: Host, do: str) -> Non
 def test_an_effect_that_ends_its_process_is_delivered_again(host: Host) -> None:
     handle = host.start({"do": "dies_once"})
     assert handle.wait(DEADLINE) == {"status": "complete", "output": {"effects": 2}}
+
+
+def test_what_an_effect_has_started_ends_with_its_context(host: Host) -> None:
+    handle = host.start({"do": "grandchild"})
+    pid = pid_of(host, handle)
+    assert alive(pid)
+    handle.terminate(DEADLINE)
+    until(lambda: not alive(pid) or is_zombie(pid))
+
+
+def test_a_context_that_always_dies_waits_longer_each_time(host: Host) -> None:
+    """The delays double, so the n-th start is at least the sum of the first n - 1 delays after the first."""
+    handle = host.start({"do": "hopeless"})
+    began = time.monotonic()
+    until(lambda: len(words(host, handle)) >= 5)
+    assert time.monotonic() - began >= 0.020 * (1 + 2 + 4)
+    handle.terminate(DEADLINE)
 
 
 def test_a_context_killed_from_outside_is_replaced(host: Host) -> None:

@@ -196,6 +196,7 @@ class _Server:
         pid = os.fork()
         if pid:
             os.close(descriptor)
+            _lead_group(pid)
             self._children.add(pid)
             return pid
         try:
@@ -210,6 +211,7 @@ class _Server:
                 os._exit(1)  # it was gone before this process had said what to do then
         from fencepost.contexts import child
 
+        _lead_group(0)
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._control.close()
@@ -217,7 +219,7 @@ class _Server:
 
     def _stop(self, pid: int) -> None:
         if pid in self._children:
-            os.kill(pid, signal.SIGKILL)
+            _kill_group(pid)
             os.waitpid(pid, 0)
             self._children.discard(pid)
 
@@ -226,12 +228,24 @@ class _Server:
             waker.recv(_MAXIMUM_MESSAGE_BYTES)
         for pid in list(self._children):
             if os.waitpid(pid, os.WNOHANG) != (0, 0):
+                _kill_group(pid)
                 self._children.discard(pid)
 
     def _end(self) -> NoReturn:
         for pid in list(self._children):
             self._stop(pid)
         os._exit(0)
+
+
+def _lead_group(pid: int) -> None:
+    """A context leads a process group, so that what its effects start ends with it."""
+    with contextlib.suppress(OSError):  # parent and child both say so, and the second may come too late
+        os.setpgid(pid, pid)
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def main() -> NoReturn:

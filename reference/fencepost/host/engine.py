@@ -92,6 +92,10 @@ class Engine:
         """One Version by the weights of this instant (CTX-2), or None where there is no Deployment."""
         raise NotImplementedError
 
+    def may_claim(self, key: Key) -> bool:
+        """Whether this Host wants to start a context of this instance now."""
+        return key not in self.faulty
+
     def can_stop(self, key: Key, token: int) -> bool:
         """Whether this fenced context can be proven stopped now."""
         raise NotImplementedError
@@ -204,7 +208,7 @@ class Engine:
                 continue
             if isinstance(action, Claim):
                 version = self.pick_version()
-                if version is None or key in self.faulty:
+                if version is None or not self.may_claim(key):
                     continue  # nothing wakes without a Deployment
                 return Claim(action.now, action.token, version, action.lease_until)
             return action

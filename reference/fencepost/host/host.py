@@ -28,6 +28,7 @@ from fencepost.machine.replies import Fenced, Impossible, Reply
 from fencepost.machine.state import MILLISECONDS, Instance
 
 VERSION = "v1"
+FIRST_BACK_OFF_MILLISECONDS = 20
 TERMINAL = frozenset({"complete", "errored", "terminated"})
 
 
@@ -100,6 +101,7 @@ class Host(Engine):
         self._processes: dict[tuple[Key, int], _Process] = {}
         self._touched: set[Key] = set()
         self._timers: list[tuple[int, Key]] = []
+        self._crashes: dict[Key, tuple[int, int]] = {}  # how many in a row, and until when to wait
         self._timed: set[tuple[int, Key]] = set()
         self._last_instant = 0
         self._closed = False
@@ -160,6 +162,10 @@ class Host(Engine):
         """There is one Version."""
         return VERSION
 
+    def may_claim(self, key: Key) -> bool:
+        """Not while a crash is too recent."""
+        return self.now >= self._crashes.get(key, (0, 0))[1]
+
     def can_stop(self, key: Key, token: int) -> bool:
         """Kill it, and return once it is reaped."""
         self._stop(key, token)
@@ -213,7 +219,11 @@ class Host(Engine):
                 self._start(key, action.token)
         self._touched.discard(key)
         instant = next_instant(self.slot(key))
-        if instant is not None and (instant, key) not in self._timed:
+        if instant is not None:
+            self._set_timer(instant, key)
+
+    def _set_timer(self, instant: int, key: Key) -> None:
+        if (instant, key) not in self._timed:
             self._timed.add((instant, key))
             heapq.heappush(self._timers, (instant, key))
 
@@ -264,12 +274,22 @@ class Host(Engine):
         reply = self.perform(key, action)
         if isinstance(reply, Impossible):
             raise ValueError(reply.why)
+        if not reply.refused and not isinstance(action, BeginStep):
+            self._crashes.pop(key, None)
         return reply
+
+    def _back_off(self, key: Key) -> None:
+        """After a crash wait before the next context, longer each time until something is committed."""
+        crashes, _ = self._crashes.get(key, (0, 0))
+        delay = min(FIRST_BACK_OFF_MILLISECONDS << crashes, LEASE_SECONDS * MILLISECONDS)
+        self._crashes[key] = (crashes + 1, self.now + delay)
+        self._set_timer(self.now + delay, key)
 
     def _lost(self, key: Key, token: int) -> None:
         with self.lock:
             try:
                 if not self._closed and self._stop(key, token):
+                    self._back_off(key)
                     self.perform(key, Crash(self.now, token))
             except ServerLost:
                 self._closed = True
