@@ -12,7 +12,7 @@ from importlib import import_module
 
 from .table import TABLE, Fault
 
-MODULES = ("binding", "documents", "events", "endings", "contexts", "steps", "attempts", "parking")
+MODULES = ("binding", "documents", "events", "endings", "contexts", "steps", "attempts", "parking", "resources", "deletion")
 
 UNBROKEN: Mapping[str, str] = {}
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from fencepost.contexts.execution import Execution
@@ -106,7 +106,7 @@ def altered(record: Record, **changes: Any) -> Record:
     """A changed copy of a record of the machine, be it a dataclass or a named tuple."""
     if isinstance(record, tuple):
         return record._replace(**changes)  # type: ignore[attr-defined, no-any-return]
-    return evolve(record, **changes)
+    return evolve(record, **changes) if hasattr(record, "__dict__") else replace(record, **changes)  # type: ignore[type-var]
 
 
 @contextmanager
