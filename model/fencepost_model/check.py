@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from fencepost_model import graph, tlc, tools
@@ -53,27 +55,29 @@ def check(
     return Result(chosen, run, broken)
 
 
+def check_all(
+    names: Iterable[str],
+    progress: Callable[[str, Progress], None] | None = None,
+    *,
+    workers: int = 1,
+    seconds: float | None = None,
+) -> Iterator[Result]:
+    """Check several configurations, `workers` at once, in their order; `progress` hears the name too."""
+
+    def one(name: str) -> Result:
+        return check(name, partial(progress, name) if progress else None, seconds=seconds)
+
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        yield from pool.map(one, tuple(names))
+
+
 def _named(chosen: Configuration, run: Run, seconds: float | None) -> Run:
     """The same violation with its name: of temporal properties TLC does not say which one broke."""
     for name in chosen.properties:
         alone = execute(chosen.only(name, "property"), seconds=seconds)
         if alone.outcome == "violated":
-            return alone if alone.violated else _with_name(alone, name)
+            return replace(alone, violated=name)
     return run
-
-
-def _with_name(run: Run, name: str) -> Run:
-    return Run(
-        run.outcome,
-        name,
-        run.trace,
-        run.loop,
-        run.stutters,
-        run.generated,
-        run.distinct,
-        run.initial,
-        run.depth,
-    )
 
 
 def execute(

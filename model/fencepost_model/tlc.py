@@ -42,7 +42,7 @@ def run(
     java: Sequence[str] = QUICK,
     seconds: float | None = None,
 ) -> Run:
-    """Check a module under a configuration; `dump` receives its graph with the actions, `seconds` is the bound.
+    """Check a module under a configuration; `dump` receives its graph, `seconds` is the bound.
 
     Raises MissingTools without Java or TLC, Timeout when the bound is reached.
     """

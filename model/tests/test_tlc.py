@@ -20,6 +20,12 @@ def test_small_holds(tlc_tools: tools.Tools, module: str) -> None:
     assert heard[-1].queue == 0
 
 
+def test_a_bait_is_reached(tlc_tools: tools.Tools) -> None:
+    found = next(check.reach("FencingSmall", seconds=120))
+    assert found.reached
+    assert found.depth > 2
+
+
 def test_the_graph_of_a_configuration(tlc_tools: tools.Tools) -> None:
     graph = check.explore("FencingSmall", seconds=120)
     actions = {action for edges in graph.edges.values() for action, _ in edges}

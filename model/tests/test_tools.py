@@ -49,7 +49,7 @@ def test_another_jar_in_the_wheel_is_refused(monkeypatch: pytest.MonkeyPatch, tm
     (tmp_path / "tla2tools.jar").write_bytes(b"another")
     executable(tmp_path / "home")
     monkeypatch.setattr(tools, "_package", lambda name: tmp_path)
-    with pytest.raises(tools.MissingTools, match="is not the jar that is expected"):
+    with pytest.raises(tools.MissingTools, match="is not the jar expected"):
         tools.find({"JAVA_HOME": str(tmp_path / "home")})
 
 
