@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -44,12 +44,13 @@ def check(
     progress: Callable[[Progress], None] | None = None,
     *,
     seconds: float | None = None,
+    stop: threading.Event | None = None,
 ) -> Result:
     """Check one configuration by TLC; raises MissingTools, UnknownConfiguration or Timeout."""
     chosen = load(configuration) if isinstance(configuration, str) else configuration
-    run = execute(chosen, progress=progress, seconds=seconds)
+    run = execute(chosen, progress=progress, seconds=seconds, stop=stop)
     if run.outcome == "violated" and run.violated is None and len(chosen.properties) > 1:
-        run = _named(chosen, run, seconds)
+        run = _named(chosen, run, seconds, stop)
     name = run.violated or next(iter((*chosen.invariants, *chosen.properties)), "")
     broken = stated(chosen.module).get(name) if run.outcome == "violated" else None
     return Result(chosen, run, broken)
@@ -64,17 +65,16 @@ def check_all(
 ) -> Iterator[Result]:
     """Check several configurations, `workers` at once, in their order; `progress` hears the name too."""
 
-    def one(name: str) -> Result:
-        return check(name, partial(progress, name) if progress else None, seconds=seconds)
+    def one(name: str, stop: threading.Event) -> Result:
+        return check(name, partial(progress, name) if progress else None, seconds=seconds, stop=stop)
 
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        yield from pool.map(one, tuple(names))
+    return tlc.together(one, names, workers)
 
 
-def _named(chosen: Configuration, run: Run, seconds: float | None) -> Run:
+def _named(chosen: Configuration, run: Run, seconds: float | None, stop: threading.Event | None) -> Run:
     """The same violation with its name: of temporal properties TLC does not say which one broke."""
     for name in chosen.properties:
-        alone = execute(chosen.only(name, "property"), seconds=seconds)
+        alone = execute(chosen.only(name, "property"), seconds=seconds, stop=stop)
         if alone.outcome == "violated":
             return replace(alone, violated=name)
     return run
@@ -87,6 +87,7 @@ def execute(
     progress: Callable[[Progress], None] | None = None,
     dump: Path | None = None,
     seconds: float | None = None,
+    stop: threading.Event | None = None,
 ) -> Run:
     """One run of TLC on a configuration, with the modules in `folder` or those of the package."""
     with written(configuration) as path:
@@ -97,6 +98,7 @@ def execute(
             dump=dump,
             java=tlc.QUICK if configuration.size == QUICK_SIZE else tlc.LONG,
             seconds=seconds,
+            stop=stop,
         )
 
 

@@ -7,6 +7,7 @@ other error here. One worker and a fixed fingerprint and seed: the same run give
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import signal
@@ -14,10 +15,11 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from fencepost_model.messages import Progress, Run, messages, read
 from fencepost_model.tools import Tools, find
@@ -28,8 +30,19 @@ QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g")
 LONG = ("-XX:+UseParallelGC", "-Xmx4g")
 
 
+Item = TypeVar("Item")
+Done = TypeVar("Done")
+
+_LOOK = 0.2
+"""How often, in seconds, a silent run looks whether it is to stop."""
+
+
 class Timeout(Exception):
     """TLC took longer than it was given; it is ended."""
+
+
+class Stopped(Exception):
+    """TLC was told to stop; it is ended."""
 
 
 def run(
@@ -41,10 +54,11 @@ def run(
     dump: Path | None = None,
     java: Sequence[str] = QUICK,
     seconds: float | None = None,
+    stop: threading.Event | None = None,
 ) -> Run:
     """Check a module under a configuration; `dump` receives its graph, `seconds` is the bound.
 
-    Raises MissingTools without Java or TLC, Timeout when the bound is reached.
+    Raises MissingTools without Java or TLC, Timeout when the bound is reached, Stopped after `stop`.
     """
     tools = tools or find()
     started = time.monotonic()
@@ -67,32 +81,48 @@ def run(
             start_new_session=True,
         )
         try:
-            found = read(messages(_lines(process, seconds)), progress)
+            found = read(messages(_lines(process, seconds, stop)), progress)
             process.wait()
         finally:
             _end(process)
     return replace(found, seconds=time.monotonic() - started)
 
 
-def _lines(process: subprocess.Popen[str], seconds: float | None) -> Iterator[str]:
-    """What the process writes, line by line, until it ends or the time is up."""
+def _lines(
+    process: subprocess.Popen[str], seconds: float | None, stop: threading.Event | None
+) -> Iterator[str]:
+    """What the process writes, line by line, until it ends, the time is up, or it is to stop."""
     assert process.stdout is not None
-    if seconds is None:
-        yield from process.stdout
-        return
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     threading.Thread(target=_pass_on, args=(process.stdout, lines), daemon=True).start()
-    deadline = time.monotonic() + seconds
+    deadline = math.inf if seconds is None else time.monotonic() + seconds
     while True:
+        if stop is not None and stop.is_set():
+            raise Stopped("TLC was stopped")
         try:
-            line = lines.get(timeout=max(0.0, deadline - time.monotonic()))
+            line = lines.get(timeout=max(0.0, min(_LOOK, deadline - time.monotonic())))
         except queue.Empty:
-            raise Timeout(
-                f"TLC did not end within {seconds:g} seconds; give it more, or take a smaller one"
-            ) from None
+            if time.monotonic() >= deadline:
+                raise Timeout(
+                    f"TLC did not end within {seconds:g} seconds; give it more, or take a smaller one"
+                ) from None
+            continue
         if line is None:
             return
         yield line
+
+
+def together(
+    work: Callable[[Item, threading.Event], Done], items: Iterable[Item], workers: int
+) -> Iterator[Done]:
+    """What `work` makes of each item, in order, `workers` at once; leaving early stops all that run."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        try:
+            yield from pool.map(lambda item: work(item, stop), tuple(items))
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _pass_on(stream: IO[str], lines: queue.SimpleQueue[str | None]) -> None:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from fencepost_model import tools
+from fencepost_model import tlc, tools
 from fencepost_model.check import QUICK_SIZE, execute
 from fencepost_model.configs import Configuration, Kind, load
 from fencepost_model.messages import Run
@@ -79,7 +79,7 @@ def vacuous(configuration: Configuration, weakenings: Iterable[Weakening]) -> tu
     )
 
 
-def run(weakening: Weakening, *, seconds: float | None = None) -> Row:
+def run(weakening: Weakening, *, seconds: float | None = None, stop: threading.Event | None = None) -> Row:
     """Run one weakening in a folder of its own."""
     configuration = load(f"{weakening.module}{weakening.size}")
     kind: Kind = "invariant" if weakening.property in configuration.invariants else "property"
@@ -89,7 +89,9 @@ def run(weakening: Weakening, *, seconds: float | None = None) -> Row:
             shutil.copy(module, folder)
         path = folder / f"{weakening.module}.tla"
         path.write_text(weakened(path.read_text(encoding="utf-8"), weakening), encoding="utf-8")
-        found = execute(configuration.only(weakening.property, kind), folder=folder, seconds=seconds)
+        found = execute(
+            configuration.only(weakening.property, kind), folder=folder, seconds=seconds, stop=stop
+        )
     caught = found.outcome == "violated" and found.violated in (None, weakening.property)
     return Row(weakening, caught, found)
 
@@ -102,10 +104,11 @@ def weaken(
     seconds: float | None = None,
 ) -> Iterator[Row]:
     """Every weakening of the table, or those chosen, in order; `workers` is how many run at once."""
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        for row in pool.map(
-            lambda each: run(each, seconds=seconds), table() if chosen is None else tuple(chosen)
-        ):
-            if progress is not None:
-                progress(row)
-            yield row
+
+    def one(weakening: Weakening, stop: threading.Event) -> Row:
+        return run(weakening, seconds=seconds, stop=stop)
+
+    for row in tlc.together(one, table() if chosen is None else chosen, workers):
+        if progress is not None:
+            progress(row)
+        yield row

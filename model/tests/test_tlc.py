@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,30 @@ def test_an_interrupt_leaves_no_process(tlc_tools: tools.Tools, monkeypatch: pyt
     with pytest.raises(KeyboardInterrupt):
         check.check("FencingSmall")
     assert started[0].poll() is not None
+
+
+def test_whoever_leaves_early_stops_what_runs() -> None:
+    def work(item: int, stop: threading.Event) -> int:
+        if item:
+            started.set()
+            assert stop.wait(60)
+            ended.set()
+        else:
+            assert started.wait(60)
+        return item
+
+    started, ended = threading.Event(), threading.Event()
+    for item in tlc.together(work, [0, 1, 2], 2):
+        assert item == 0
+        break
+    assert ended.wait(60)
+
+
+def test_a_run_that_is_told_to_stop_ends(tlc_tools: tools.Tools) -> None:
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(tlc.Stopped):
+        check.check("FencingSmall", stop=stop)
 
 
 def test_a_module_that_is_not_there_has_failed(tlc_tools: tools.Tools, tmp_path: Path) -> None:
