@@ -14,6 +14,7 @@ be late, and never early by more than the tolerance.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 
 from ..adapter import Handshake
 from ..observations import Observation
@@ -22,6 +23,7 @@ from ..scenario import Scenario
 from .calling import CALLS
 from .instruments import INSTRUMENTS, Handler
 from .judgement import MILLISECONDS, Judgement
+from .latitudes import stances, traits
 from .replies import seen
 from .verdict import Admitted, NotAdmitted, Refused, Unjudged, Verdict
 
@@ -38,22 +40,21 @@ def judge(
     tolerance_milliseconds: int | None = None,
 ) -> Verdict:
     """Judge a scenario by what was observed; without a tolerance the kit held the Host's clock."""
-    verdict = _pass(scenario, observations, handshake, tolerance_milliseconds, whole_seconds=False)
-    if verdict.admitted or not _has_fractions(scenario, tolerance_milliseconds):
-        return verdict
-    coarse = _pass(scenario, observations, handshake, tolerance_milliseconds, whole_seconds=True)  # TIM-1
-    return coarse if coarse.admitted else verdict
+    first: Verdict | None = None
+    clocks = (False, True) if _has_fractions(scenario, tolerance_milliseconds) else (False,)  # TIM-1
+    for whole_seconds, stance in product(clocks, stances(traits(dict(scenario.programs)))):
+        judgement = Judgement(
+            scenario, handshake, tolerance_milliseconds, whole_seconds=whole_seconds, stance=stance
+        )
+        verdict = _pass(judgement, scenario, observations)
+        if verdict.admitted:
+            return verdict
+        first = first or verdict
+    assert first is not None
+    return first
 
 
-def _pass(
-    scenario: Scenario,
-    observations: Sequence[Observation],
-    handshake: Handshake,
-    tolerance: int | None,
-    *,
-    whole_seconds: bool,
-) -> Verdict:
-    judgement = Judgement(scenario, handshake, tolerance, whole_seconds=whole_seconds)
+def _pass(judgement: Judgement, scenario: Scenario, observations: Sequence[Observation]) -> Verdict:
     by_entry: dict[int, list[Observation]] = {}
     for each in observations:
         by_entry.setdefault(each.index, []).append(each)

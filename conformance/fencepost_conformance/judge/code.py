@@ -164,7 +164,7 @@ class Programme:
             outcomes, since = self._standing(node, input)
             child = Node(request, node, input, outcomes, since)
             if self.sequential:
-                child = self._shared.setdefault((outcomes, since), child)
+                child = self._shared.setdefault((outcomes, since, _asking(request)), child)
             known = node.children[input] = (child, passed)
         return known
 
@@ -180,6 +180,11 @@ class Programme:
         for code in self._lives:
             code.execution.turns.discard()
         self._lives.clear()
+
+
+def _asking(request: Request) -> str | None:
+    """Two ways that meet in their outcomes may still differ in what is asked between them."""
+    return request.field if isinstance(request, Chooses) else None
 
 
 def _outcome(input: Input) -> Any:

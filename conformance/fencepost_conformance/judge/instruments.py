@@ -58,6 +58,8 @@ def counted(judgement: Judgement, entry: Entry, observations: list[Observation])
 def observed(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
     """The resource is observed anew."""
     judgement.settle()
+    if entry.get("on", "workflow") != "workflow":
+        return
     for each in observations:
         judgement.tallies.hold_statuses(each.answer, judgement.tracks.values())
 
@@ -159,9 +161,12 @@ def hold_wakes(judgement: Judgement, entry: Entry, observations: list[Observatio
 
 
 def deploy(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
-    """Other Versions have weights."""
+    """Other Versions have weights; without a Deployment the contexts of the last one may be lost, too."""
     judgement.touch()
     judgement.world.versions = tuple(name for name, weight in entry["deploy"].items() if weight > 0)
+    if not judgement.world.versions:
+        for track in judgement.tracks.values():
+            track.put([each for state in track.states for each in (state, _befallen(track, state, "kill"))])
     judgement.changed()
 
 

@@ -25,13 +25,21 @@ class Judgement:
     """What is possible so far."""
 
     def __init__(
-        self, scenario: Scenario, handshake: Handshake, tolerance: int | None, *, whole_seconds: bool = False
+        self,
+        scenario: Scenario,
+        handshake: Handshake,
+        tolerance: int | None,
+        *,
+        whole_seconds: bool = False,
+        stance: Mapping[str, str] | None = None,
     ) -> None:
         versions = tuple(name for name, weight in scenario.deployed.items() if weight > 0)
         lease = round(handshake.lease_seconds * MILLISECONDS)
         self.scenario = scenario
         self.tolerance = tolerance
-        self.world = World(lease, versions, exact=tolerance is None, whole_seconds=whole_seconds)
+        self.world = World(
+            lease, versions, exact=tolerance is None, whole_seconds=whole_seconds, stance=stance or {}
+        )
         self.tracks: dict[str, Track] = {}
         self.tallies = Tallies(floating(scenario.programs))
         self.variables: dict[str, Any] = {}

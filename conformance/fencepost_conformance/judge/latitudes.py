@@ -4,14 +4,16 @@ The machine and the execution of application code read a `Latitude` field by fie
 `Choices` instead: each read of a field is a *decision*, and `explore` runs a function once for every way to
 decide, so that a field which is new tomorrow is explored without anybody remembering to name it here.
 
-Two tables go with it. `ASIDE` names fields that are read at nearly every step and that only some programs
-can show; for the others the first choice stands for all. `HOST` names fields that no code of the machine
-reads, because they belong to a Host's own runtime, and says where the judge admits them. A test holds that
-every field is in `HOST` or is read as a decision.
+Three tables go with it. `ASIDE` names fields that are read at nearly every step and that only some programs
+can show; for the others the first choice stands for all. `STANCE` names fields on which a Host is taken to
+stand the same way throughout, so that there is a pass for each way. `HOST` names fields that no code of the
+machine reads, because they belong to a Host's own runtime, and says where the judge admits them. A test
+holds that every field is in `HOST` or is read as a decision.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
+from itertools import product
 from typing import Any, TypeVar
 
 from fencepost.machine.latitude import Latitude
@@ -28,18 +30,26 @@ _OVERLAP = "two calls under way in one context"
 _COPY = "a step's result that is changed, or that its canonical form changes"
 _WIDE = "a document of more than 1024 properties"
 
+_UNFIT = "a step's result that is no document"
+
 ASIDE: Mapping[str, str] = {
-    "two_replays": _OVERLAP,
-    "replay_beside_new": _OVERLAP,
     "misfit_overlap": _OVERLAP,
-    "unawaited_replay": _OVERLAP,
     "park_after": _OVERLAP,
+    "bad_argument": _OVERLAP,
     "current_turn": _OVERLAP,
     "first_result": _COPY,
     "bound_of_properties": _WIDE,
     "unfit_root": _WIDE,
 }
 """Field -> what a program must have, so that its choices can be told apart."""
+
+STANCE: Mapping[str, str] = {
+    "two_replays": _OVERLAP,
+    "replay_beside_new": _OVERLAP,
+    "unawaited_replay": _OVERLAP,
+    "invalid_result": _UNFIT,
+}
+"""Field -> what a program must have, so that a Host's choice, the same throughout, can be told."""
 
 ALWAYS: Mapping[str, str] = {"overlapped_effect": "started"}
 """Field -> the choice that allows whatever the others do: begun at the call, an effect may start any time."""
@@ -60,13 +70,17 @@ HOST: Mapping[str, str] = {
 
 def traits(params: Any) -> frozenset[str]:
     """What the params of an instance have of that which `ASIDE` asks for."""
-    words, long, odd = set[str](), False, False
+    words, long, odd, held = set[str](), False, False, set[int]()
     pending = [params]
     while pending:
         value = pending.pop()
-        if isinstance(value, Mapping):
+        if isinstance(value, dict | list):
+            if id(value) in held:
+                continue
+            held.add(id(value))
+        if isinstance(value, dict):
             long = long or len(value) > 1024
-            words.update(value)
+            words.update(key for key in value if isinstance(key, str))
             odd = odd or value.get("$oddity", value.get("oddity")) in ("negativeZero", "properties1025")
             odd = odd or ("set" in value and "." in str(value["set"]))
             pending.extend(value.values())
@@ -76,8 +90,29 @@ def traits(params: Any) -> frozenset[str]:
             long = True
         elif type(value) is float:
             odd = True
-    found = {_OVERLAP} if words & CONCURRENT else set[str]()
-    return frozenset(found | ({_COPY} if odd else set()) | ({_WIDE} if long or "$array" in words else set()))
+    held_by = {
+        _OVERLAP: words & CONCURRENT,
+        _COPY: odd,
+        _WIDE: long or "$array" in words,
+        _UNFIT: words & {"oddity", "$oddity", "$size", "$repeat", "$array", "$string"},
+    }
+    return frozenset(trait for trait, shown in held_by.items() if shown)
+
+
+def overlaps(found: frozenset[str]) -> bool:
+    """Whether two calls can be under way in one context of programs with these traits."""
+    return _OVERLAP in found
+
+
+def stances(found: frozenset[str]) -> Iterator[dict[str, str]]:
+    """The ways in which a Host may stand to `STANCE` as far as programs with these traits show it; last, one
+    that is not the same throughout."""
+    shown = [field for field, trait in STANCE.items() if trait in found]
+    rest = {field: CHOICES[field][0] for field in STANCE if field not in shown}
+    for choices in product(*(CHOICES[field] for field in shown)):
+        yield {**rest, **dict(zip(shown, choices, strict=True))}
+    if "invalid_result" in shown:
+        yield {field: CHOICES[field][0] for field in STANCE if field != "invalid_result"}
 
 
 def set_aside(found: frozenset[str]) -> dict[str, str]:

@@ -33,7 +33,7 @@ from fencepost.machine.replies import Fenced, Impossible, Parked, Rejected, Stop
 from fencepost.machine.state import Instance, Slot
 
 from .code import GO, Begins, Chooses, Input, Node, Passed, Programme, Rests
-from .latitudes import CHOICES, set_aside, traits
+from .latitudes import CHOICES, overlaps, set_aside, traits
 from .states import FOREVER, Condition, Flight, Mind, State, Trap, follow, set_mind
 from .world import World
 
@@ -86,10 +86,7 @@ class Moves:
         known = self._traits.get(params)
         if known is None:
             found = traits(None if params is None else _decoded(params))
-            known = self._traits[params] = (
-                "two calls under way in one context" not in found,
-                set_aside(found),
-            )
+            known = self._traits[params] = (not overlaps(found), {**self.world.stance, **set_aside(found)})
         return known
 
     def programme(self, params: bytes | None, version: str) -> Programme:
@@ -192,6 +189,8 @@ class Moves:
                 yield Move(follow(state, after), must, type(action).__name__, clauses)
 
     def _claims(self, state: State, slot: Instance, must: bool) -> Iterator[Move]:
+        if not self.stuck and any(mind.idle for mind in state.minds):
+            return  # stopped first or beside: nobody can tell
         for version in self.world.versions:
             claim = Claim(self.world.now, slot.token + 1, version, FOREVER)
             for after, reply, clauses in self.transitions(slot, claim):

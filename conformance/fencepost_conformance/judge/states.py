@@ -22,6 +22,9 @@ Condition = Literal["healthy", "frozen", "gone", "lapsed"]
 FOREVER = 10**18
 """A lease that is renewed for as long as its owner is healthy, in milliseconds."""
 
+LONG = 32
+"""Steps from which on a history is hashed by its length alone."""
+
 NO_COUNTS: FrozenMap[str, int] = FrozenMap()
 
 
@@ -37,6 +40,11 @@ class Mind:
     starts: tuple[str, ...] = ()
     condition: Condition = "healthy"
     lapses: int = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether it does nothing more, and its stop can be proven as soon as anybody looks."""
+        return self.node is None and not self.starts and self.condition == "healthy"
 
     @property
     def rests(self) -> Rests | None:
@@ -79,9 +87,7 @@ class State:
     def __hash__(self) -> int:
         known = self.__dict__.get("_hash")
         if known is None:
-            known = hash(
-                (self.slot, self.minds, self.effects, self.runs, self.marks, self.traps, self.flights)
-            )
+            known = hash((_gist(self.slot), self.minds, self.runs, self.traps, self.flights))
             object.__setattr__(self, "_hash", known)
         return int(known)
 
@@ -104,6 +110,22 @@ class State:
         return None
 
 
+def _gist(slot: Slot) -> Any:
+    """What a slot is hashed by: all that differs often, without walking through a long history."""
+    if isinstance(slot, Vacant):
+        return slot.closed
+    current = slot.history[slot.current] if slot.current is not None else None
+    return (
+        len(slot.history) if len(slot.history) > LONG else slot.history,
+        current,
+        len(slot.inbox),
+        slot.owner,
+        slot.contexts,
+        slot.decision,
+        slot.terminal,
+    )
+
+
 def follow(state: State, slot: Slot, **changes: Any) -> State:
     """The state after a move of the machine: minds of contexts that are stopped go, and tokens are
     renumbered."""
@@ -114,7 +136,21 @@ def follow(state: State, slot: Slot, **changes: Any) -> State:
     if len(slot.contexts) < len(minds):
         left = {context.token for context in slot.contexts}
         minds = tuple(mind for context, mind in zip(held, minds, strict=False) if context.token in left)
+    if len(minds) > 1:
+        slot, minds = _thinned(slot, minds)
     return replace(state, slot=canonical(slot), minds=minds, **changes)
+
+
+def _thinned(slot: Instance, minds: tuple[Mind, ...]) -> tuple[Instance, tuple[Mind, ...]]:
+    """One context that is over and waits for its stop holds back what several of them do."""
+    idle = [place for place, mind in enumerate(minds) if mind.idle]
+    if len(idle) < 2:
+        return slot, minds
+    surplus = set(idle[1:])
+    contexts = tuple(context for place, context in enumerate(slot.contexts) if place not in surplus)
+    return evolve(slot, contexts=contexts), tuple(
+        mind for place, mind in enumerate(minds) if place not in surplus
+    )
 
 
 def canonical(instance: Instance) -> Instance:

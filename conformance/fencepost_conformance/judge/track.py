@@ -16,7 +16,7 @@ from .states import told as state_told
 from .verdict import Refused, Unjudged
 from .world import World
 
-MOST_STATES = 20_000
+MOST_STATES = 5_000
 SHOWN = 8
 
 

@@ -1,5 +1,6 @@
 """What a schedule says about the world: the clock, the gates, what is held back, what is broken."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fencepost.machine import Rules
@@ -21,6 +22,7 @@ class World:
     versions: tuple[str, ...]
     exact: bool = True
     whole_seconds: bool = False
+    stance: Mapping[str, str] = field(default_factory=dict)
     clock: int = 0
     slack: int = 0
     gates: set[str] = field(default_factory=set)
