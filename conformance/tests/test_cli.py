@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from click.testing import CliRunner, Result
 from fencepost_conformance import scenario as scenarios
-from fencepost_conformance.cli import application, connecting
+from fencepost_conformance.cli import application, connecting, pictures
 from fencepost_conformance.generate.coverage import Coverage
 from fencepost_conformance.generate.profiles import Profile
 from fencepost_conformance.generate.search import Found
@@ -454,9 +454,7 @@ def test_list_clauses_compares_a_copy_of_the_source(host: Told, tmp_path: Path) 
     assert "another document" in result.stdout
 
 
-def test_check_writes_a_page_whose_pictures_are_drawn_anew_on_a_host_of_ours(
-    host: Told, tmp_path: Path
-) -> None:
+def test_check_writes_a_page_with_a_picture_of_each_failure(host: Told, tmp_path: Path) -> None:
     host.outcomes["WFE/tie"] = "failed"
     page = tmp_path / "report.html"
     assert fencepost("check", "--clause", "WFE-5", "--html", page).exit_code == 1
@@ -470,3 +468,11 @@ def test_check_refuses_a_page_that_cannot_be_written(host: Told, tmp_path: Path)
     result = fencepost("check", "--html", tmp_path / "missing" / "report.html")
     assert result.exit_code == 2
     assert host.seen == []
+
+
+def test_a_host_in_this_process_is_drawn_from_its_own_trace(tmp_path: Path) -> None:
+    scenario = scenarios.load("WFE/event-at-the-deadline-wins")
+    told = CheckResult(scenario.id, scenario.title, scenario.clauses, "failed")
+    for address, source in (("reference", "own trace"), ("python:elsewhere:make", "the schedule")):
+        drawn = pictures.draw(HostFacts(address, "Host", "1", ("clock",)), [scenario], [told])
+        assert source in drawn[scenario.id].source

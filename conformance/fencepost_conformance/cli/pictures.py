@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from .. import hosts
-from ..adapter import Connection
+from ..adapter import AdapterFault, Connection
 from ..recording import Recording, record
 from ..report import observed, traced
 from ..report.model import HostFacts
@@ -45,7 +45,10 @@ def _recorded(address: str, scenario: Scenario) -> Recording | None:
     """The scenario once more, where the Host runs in this process."""
     if address.startswith(ELSEWHERE):
         return None
-    connection: Connection = hosts.resolve(address)()
+    try:
+        connection: Connection = hosts.resolve(address)()
+    except (hosts.UnknownHost, AdapterFault):
+        return None
     try:
         return record(connection, scenario)
     finally:
