@@ -108,6 +108,22 @@ def test_a_kill_springs_at_its_point_and_once(at: str) -> None:
     assert [trap.instance for trap in world.host.traps.set] == ["other"]
 
 
+@pytest.mark.parametrize("at", ["consumed:w", "effect-start:b", "effect-end:b", "committed:b", "settled"])
+def test_a_kill_of_a_stuck_owner_takes_no_effect(at: str) -> None:
+    world = World()
+    world.host.create("i")
+    world.host.settle()
+    world.host.advance(10_000)
+    world.host.settle()
+    world.host.kill("i", at)
+    world.host.stuck("i")
+    world.host.send_event("i", "go")
+    world.host.settle()
+    world.host.unstuck("i")
+    assert world.status() == "complete"
+    assert (world.count["b"], world.count["run"]) == (1, 3)
+
+
 @pytest.mark.parametrize("at", [at for at in KILLS if not at.startswith("parked")])
 def test_a_paused_owner_shows_nothing_and_goes_on_when_resumed(at: str) -> None:
     world = World()

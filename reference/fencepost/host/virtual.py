@@ -337,9 +337,12 @@ class VirtualHost(Engine):
             return Fenced()
         reply = self.perform(key, BeginStep(self.now, token, kind, name, MappingProxyType(dict(arguments))))
         if kind == "wait" and isinstance(reply, Recorded) and self.traps.armed(key[1], "consumed", name):
+            deed = self.traps.spring(key[1], "consumed", name)
+            if deed == "kill" and key[1] in self.stuck_instances:
+                return reply  # a kill that takes no effect
             for owner in self.owners:
                 if self._is(owner, key, token):
-                    owner.snared = self.traps.spring(key[1], "consumed", name)
+                    owner.snared = deed
             return Fenced()  # it never hears of its event
         return reply
 
