@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from fencepost.machine import Rules, apply
 from fencepost.machine.actions import Wake
+from fencepost.machine.records import evolve
 from fencepost.machine.state import MILLISECONDS, Instance
 from fencepost_model import abstraction
 from fencepost_model.bounds import Bounds
@@ -43,6 +44,10 @@ class Fencing(OneInstance):
                 claims += each.attempts - 1 if each.kind == "do" else each.delay
         failures = unfinished.failures if unfinished is not None and slot.live else 0
         return slot.token + claims - failures <= self.maximum_token
+
+    def rest(self, slot: Instance) -> Instance:
+        rest = super().rest(slot)
+        return rest if slot.terminal is None else evolve(rest, token=0)
 
     def image(self, world: One) -> State:
         return abstraction.fencing(world.slot)

@@ -29,7 +29,7 @@ from fencepost.machine.actions import (
     Terminate,
     Wake,
 )
-from fencepost.machine.records import FrozenMap
+from fencepost.machine.records import FrozenMap, evolve
 from fencepost.machine.replies import Recorded
 from fencepost.machine.state import Instance
 from fencepost.management import queries
@@ -39,7 +39,7 @@ from fencepost_model import abstraction
 from fencepost_model.abstraction import NUMBER
 from fencepost_model.bounds import NAMES, Bounds
 from fencepost_model.fencing import LATER
-from fencepost_model.universe import LEASE_UNTIL, VERSION, Move, One, Universe
+from fencepost_model.universe import LEASE_UNTIL, VERSION, Move, One, Universe, at_rest
 from fencepost_model.values import State
 
 STEP = NAMES[0]
@@ -153,7 +153,7 @@ class Resource(Universe[Name]):
         self.rules = rules or Rules()
         self.ids: tuple[str, ...] = tuple(sorted(bounds["Ids"]))
         self.directory = Directory()
-        self._moves = lru_cache(maxsize=1 << 16)(lambda uid, one: tuple(self._alone(uid, one)))
+        self._moves = lru_cache(maxsize=1 << 16)(lambda uid, one: tuple(map(_rest, self._alone(uid, one))))
         self._late = lru_cache(maxsize=1 << 16)(lambda uid, one: tuple(self._too_late(uid, one)))
 
     def initial(self) -> Name:
@@ -259,6 +259,18 @@ class Resource(Universe[Name]):
         slots = [{id: one.slot for id, one in held.items()} for held in (*world.past, world.present)]
         standing = world.standing
         return abstraction.resource(standing.uid, standing.phase, standing.bound, slots)
+
+
+def _rest(move: Move[One]) -> Move[One]:
+    """The move with what no bound lets anybody tell at rest: attempts are never used up here."""
+    slot = move.world.slot
+    if not isinstance(slot, Instance):
+        return move
+    if not slot.live:
+        slot = evolve(slot, token=0, history=at_rest(slot.history))
+    elif (step := slot.history.get(STEP)) is not None and step.failures:
+        slot = evolve(slot, history=slot.history.put(STEP, step._replace(failures=0)))
+    return Move(move.name, One(slot, move.world.code), move.actions)
 
 
 _BY_CALLERS = frozenset({"Create", "Terminate"})

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -32,8 +33,9 @@ from fencepost.machine.actions import (
     StopAck,
     Terminate,
 )
+from fencepost.machine.records import FrozenMap, evolve
 from fencepost.machine.replies import Parked, Pending, Recorded, Reply, Run
-from fencepost.machine.state import MILLISECONDS, Failed, Instance, Kind
+from fencepost.machine.state import MILLISECONDS, Failed, Instance, Kind, Step
 from fencepost_model import abstraction
 from fencepost_model.bounds import NAMES, Bounds
 from fencepost_model.values import State
@@ -118,6 +120,16 @@ class One(NamedTuple):
 _RUNNING = (Run, Pending)
 
 
+@lru_cache(maxsize=1 << 14)
+def at_rest(history: FrozenMap[str, Step]) -> FrozenMap[str, Step]:
+    """The history with its unfinished steps due at instant 0: nobody waits for them."""
+    rest = history
+    for name, step in history.items():
+        if step.outcome is None:
+            rest = rest.put(name, step._replace(deadline=0, failures=0))
+    return rest
+
+
 class OneInstance(Universe[One]):
     """The universe of a single instance that runs one of several programs."""
 
@@ -144,6 +156,19 @@ class OneInstance(Universe[One]):
         return self.programs.get(abstraction.program(slot), ())
 
     def moves(self, world: One) -> Iterator[Move[One]]:
+        for move in self.offered(world):
+            slot = move.world.slot
+            if slot is world.slot or not isinstance(slot, Instance) or slot.live:
+                yield move
+            else:
+                yield Move(move.name, One(self.rest(slot), move.world.code), move.actions)
+
+    def rest(self, slot: Instance) -> Instance:
+        """The slot of an instance that is decided, with what nothing can look at any more at rest."""
+        return evolve(slot, history=at_rest(slot.history))
+
+    def offered(self, world: One) -> Iterator[Move[One]]:
+        """Everything that the machine accepts in this world."""
         slot = world.slot
         for create in self._creates:
             if (after := apply(slot, create).state) is not slot:

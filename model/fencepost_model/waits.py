@@ -45,8 +45,7 @@ class Waits(OneInstance):
 
     def moves(self, world: One) -> Iterator[Move[One]]:
         slot = world.slot
-        for move in super().moves(world):
-            yield _still(move) if isinstance(slot, Instance) and slot.live else move
+        yield from super().moves(world)
         if isinstance(slot, Instance):
             if (after := apply(slot, purge := Purge(0)).state) is not slot:
                 yield Move("Purge", One(after), (purge,))
@@ -94,6 +93,9 @@ class Waits(OneInstance):
             terminal_at=max(slot.terminal_at - MILLISECONDS, past) if slot.terminal else slot.terminal_at,
         )
 
+    def rest(self, slot: Instance) -> Instance:
+        return evolve(super().rest(slot), token=0, ends_at=0)
+
     def image(self, world: One) -> State:
         return abstraction.waits(world.slot, 0)
 
@@ -109,21 +111,3 @@ def _later(history: FrozenMap[str, Step]) -> FrozenMap[str, Step]:
         if step.outcome is None and step.deadline is not None:
             moved = moved.put(name, step._replace(deadline=max(step.deadline - MILLISECONDS, -MILLISECONDS)))
     return moved
-
-
-def _still(move: Move[One]) -> Move[One]:
-    """The move, with the instants at rest that an instance no longer looks at once an outcome is decided."""
-    slot = move.world.slot
-    if not isinstance(slot, Instance) or slot.live:
-        return move
-    still = evolve(slot, ends_at=0, history=_at_rest(slot.history))
-    return Move(move.name, One(still, move.world.code), move.actions)
-
-
-@lru_cache(maxsize=1 << 14)
-def _at_rest(history: FrozenMap[str, Step]) -> FrozenMap[str, Step]:
-    rest = history
-    for name, step in history.items():
-        if step.outcome is None and step.deadline is not None:
-            rest = rest.put(name, step._replace(deadline=0))
-    return rest
