@@ -14,6 +14,7 @@ from typing import Any
 
 from fencepost.machine.records import FrozenMap
 from fencepost.machine.state import MILLISECONDS, Context, Failed, Instance, Slot, Step, Terminal
+
 from fencepost_model.bounds import NAMES
 from fencepost_model.values import State
 
@@ -166,7 +167,9 @@ def instance(slot: Slot, uid: int) -> State:
 def resource(uid: int, phase: str, bound: bool, slots: Sequence[Mapping[str, Slot]]) -> State:
     """The image of a name in `Resource`; `slots` has what each UID holds, the present one last."""
     contexts = frozenset(
-        record(("uid", "id", "token", "busy"), (number, id, each.token, _open(slot, each, frozenset()) != NONE))
+        record(
+            ("uid", "id", "token", "busy"), (number, id, each.token, _open(slot, each, frozenset()) != NONE)
+        )
         for number, held in enumerate(slots, 1)
         for id, slot in held.items()
         if isinstance(slot, Instance)

@@ -1,4 +1,4 @@
-"""The bounds of a configuration as Python values: what its file fixes, and the programs that `MC*.tla` defines.
+"""The bounds of a configuration as Python values: what its file fixes, and the programs of `MC*.tla`.
 
 They are read from the very files that TLC reads, so that the two sides of a comparison cannot be bounded
 differently.

@@ -55,7 +55,7 @@ class Mismatch:
 
 @dataclass
 class Comparison:
-    """What came of it: `nodes` and `edges` that both have, and how many worlds of the machine they stand for."""
+    """What came of it: `nodes` and `edges` that both have, and the worlds of the machine that they stand for."""
 
     configuration: Configuration
     nodes: int = 0
@@ -79,12 +79,12 @@ def universe(configuration: str | Configuration) -> Universe[Any]:
     """The machine's universe under a configuration's bounds, or NotComparable."""
     chosen = load(configuration) if isinstance(configuration, str) else configuration
     if chosen.module not in UNIVERSES:
-        raise NotComparable(f"{chosen.name} has no counterpart in the machine; compare {', '.join(UNIVERSES)}")
+        raise NotComparable(f"{chosen.name} has no counterpart in the machine; choose {', '.join(UNIVERSES)}")
     return UNIVERSES[chosen.module](bounds(chosen))
 
 
 def compare(configuration: str | Configuration, progress: Progress | None = None) -> Comparison:
-    """Let TLC dump the configuration's graph, and compare it; raises as `check.explore`, and NotComparable."""
+    """Let TLC dump the configuration's graph, and compare it; raises as `check.explore`, or NotComparable."""
     chosen = load(configuration) if isinstance(configuration, str) else configuration
     walked = universe(chosen)
     return held_against(check.explore(chosen), walked, chosen, progress)
@@ -96,38 +96,33 @@ def held_against(
     """The comparison of a graph at hand with a universe."""
     found = Comparison(configuration)
     nodes = {state: node for node, state in graph.states.items()}
-    known: dict[Hashable, int | State] = {}  # world -> its node, or its image where TLC has none
+    places: dict[Hashable, int | State] = {}  # world -> its node, or its image where TLC has none
+    queue: list[tuple[Any, int]] = []
 
     def place(world: Hashable) -> int | State:
-        if world not in known:
+        at = places.get(world)
+        if at is None:
             image = walked.image(world)
-            known[world] = nodes.get(image, image)
-        return known[world]
+            at = places[world] = nodes.get(image, image)
+            if isinstance(at, int):
+                queue.append((world, at))
+        return at
 
     first = walked.initial()
-    start = place(first)
-    if {start} != graph.initial:
+    if {place(first)} != graph.initial:
         initial = tuple(("Init", graph.states[node]) for node in graph.initial)
-        own = ("Init", walked.image(first))
-        found.mismatches.append(Mismatch(None, initial, (own,)))
+        found.mismatches.append(Mismatch(None, initial, (("Init", walked.image(first)),)))
     met: set[int] = set()
-    seen, queue = {first}, [first]
     while queue and len(found.mismatches) < ENOUGH:
-        world = queue.pop()
-        node = place(world)
-        if not isinstance(node, int):
-            continue
+        world, node = queue.pop()
         met.add(node)
         found.worlds += 1
         if progress is not None and found.worlds % PROGRESS_EVERY == 0:
             progress(len(met), len(graph.states))
-        edges: set[tuple[str, int | State]] = set()
+        edges = set()
         for move in walked.moves(world):
             found.moves += 1
             edges.add((move.name, place(move.world)))
-            if move.world not in seen:
-                seen.add(move.world)
-                queue.append(move.world)
         expected = graph.edges.get(node, frozenset())
         if edges != expected:
             found.mismatches.append(_mismatch(graph, node, expected - edges, edges - expected))
@@ -148,8 +143,8 @@ def _mismatch(graph: Graph, node: int, model: Any, machine: Any) -> Mismatch:
 def render(found: Comparison) -> str:
     """The figures, and one state in which the two differ with what only one side does there."""
     lines = [
-        f"{found.configuration.name}: {found.nodes:,} nodes, {found.edges:,} edges, "
-        f"{len(found.mismatches)} mismatches ({found.worlds:,} states of the machine)"
+        f"{found.configuration.name}: {found.nodes:,} nodes, {found.edges:,} edges, {_mismatches(found)} "
+        f"({found.worlds:,} states of the machine)"
     ]
     if found.unmet and found.equal:
         lines.append(f"  {found.unmet:,} states of TLC were never met by the machine")
@@ -163,6 +158,11 @@ def render(found: Comparison) -> str:
             lines.append(f"  Only {side}:{'' if edges else ' nothing'}")
             lines += [f"    {_edge(mismatch.state, name, state)}" for name, state in edges]
     return "\n".join(lines)
+
+
+def _mismatches(found: Comparison) -> str:
+    count = len(found.mismatches)
+    return f"{count}{' or more' if count >= ENOUGH else ''} mismatches"
 
 
 def _edge(before: State | None, name: str, after: State) -> str:

@@ -12,6 +12,7 @@ from fencepost.machine import Rules, apply
 from fencepost.machine.actions import Wake
 from fencepost.machine.records import evolve
 from fencepost.machine.state import MILLISECONDS, Instance
+
 from fencepost_model import abstraction
 from fencepost_model.bounds import Bounds
 from fencepost_model.universe import Move, One, OneInstance

@@ -13,7 +13,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from fencepost.machine import Rules, Slot, Vacant, apply
+from fencepost.machine import Rules, Vacant, apply
 from fencepost.machine.actions import (
     Action,
     BeginStep,
@@ -35,6 +35,7 @@ from fencepost.machine.state import Instance
 from fencepost.management import queries
 from fencepost.management.driver import Refused
 from fencepost.management.service import CLASS, WORKFLOW, Management
+
 from fencepost_model import abstraction
 from fencepost_model.abstraction import NUMBER
 from fencepost_model.bounds import NAMES, Bounds
@@ -46,9 +47,7 @@ STEP = NAMES[0]
 ATTEMPTS = 100
 """More attempts than tokens: a failure is never the last."""
 
-_ARGUMENTS = MappingProxyType(
-    {"effect": True, "retry": {"maxAttempts": ATTEMPTS, "initialDelaySeconds": 1}}
-)
+_ARGUMENTS = MappingProxyType({"effect": True, "retry": {"maxAttempts": ATTEMPTS, "initialDelaySeconds": 1}})
 
 
 class Standing(NamedTuple):
@@ -190,7 +189,9 @@ class Resource(Universe[Name]):
         if (after := self.directory.after(standing, "Purge")) is not None:
             purge = Purge(0)
             purged = _each(present, purge)
-            if all(one.slot is not present[id].slot or isinstance(one.slot, Vacant) for id, one in purged.items()):
+            if all(
+                one.slot is not present[id].slot or isinstance(one.slot, Vacant) for id, one in purged.items()
+            ):
                 yield Move("Purge", Name(after, past, purged), (purge,))
         if standing.uid < self.bounds["MaxUid"]:
             after = self.directory.after(standing, "Recreate")

@@ -36,6 +36,7 @@ from fencepost.machine.actions import (
 from fencepost.machine.records import FrozenMap, evolve
 from fencepost.machine.replies import Parked, Pending, Recorded, Reply, Run
 from fencepost.machine.state import MILLISECONDS, Failed, Instance, Kind, Step
+
 from fencepost_model import abstraction
 from fencepost_model.bounds import NAMES, Bounds
 from fencepost_model.values import State
@@ -100,7 +101,7 @@ def call(name: str, step: Mapping[str, Any]) -> Call:
 
 
 class One(NamedTuple):
-    """One instance: its slot, and for each context not proven stopped its token and the step that it has called.
+    """One instance: its slot, and each context not proven stopped by its token, with the step that it has called.
 
     The code that a slot's contexts run is the program named in the instance's params.
     """

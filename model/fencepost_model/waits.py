@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from fencepost_spec.limits import Limits
-
 from fencepost.machine import Latitude, Rules, apply
 from fencepost.machine.actions import EndLifetime, Purge, SendEvent, Wake
 from fencepost.machine.records import FrozenMap, evolve
 from fencepost.machine.state import MILLISECONDS, Instance, Step, Terminal
+from fencepost_spec.limits import Limits
+
 from fencepost_model import abstraction
 from fencepost_model.bounds import Bounds
 from fencepost_model.universe import Move, One, OneInstance
