@@ -118,7 +118,7 @@ _WAITS = (
 def waits(slot: Slot, now: int) -> State:
     """The image of an instance in `Waits` at `now` (ms)."""
     if not isinstance(slot, Instance):
-        empty = (NONE, 0, 0, frozenset(), _NOTHING, OFF, 0, (), 0, NONE, NONE, 0)
+        empty: tuple[Any, ...] = (NONE, 0, 0, frozenset(), _NOTHING, OFF, 0, (), 0, NONE, NONE, 0)
         return FrozenMap(dict(zip(_WAITS, empty, strict=True)))
     step = first_unfinished(NAMES, slot.history) if slot.live else None
     ending = slot.terminal or slot.decision

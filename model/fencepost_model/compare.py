@@ -55,7 +55,7 @@ class Mismatch:
 
 @dataclass
 class Comparison:
-    """What came of it: `nodes` and `edges` that both have, and the worlds of the machine that they stand for."""
+    """What came of it: `nodes` and `edges` that both have, and the worlds that they stand for."""
 
     configuration: Configuration
     nodes: int = 0
@@ -142,10 +142,8 @@ def _mismatch(graph: Graph, node: int, model: Any, machine: Any) -> Mismatch:
 
 def render(found: Comparison) -> str:
     """The figures, and one state in which the two differ with what only one side does there."""
-    lines = [
-        f"{found.configuration.name}: {found.nodes:,} nodes, {found.edges:,} edges, {_mismatches(found)} "
-        f"({found.worlds:,} states of the machine)"
-    ]
+    figures = f"{found.nodes:,} nodes, {found.edges:,} edges, {_mismatches(found)}"
+    lines = [f"{found.configuration.name}: {figures} ({found.worlds:,} states of the machine)"]
     if found.unmet and found.equal:
         lines.append(f"  {found.unmet:,} states of TLC were never met by the machine")
     for mismatch in found.mismatches[:1]:

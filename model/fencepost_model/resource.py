@@ -189,9 +189,7 @@ class Resource(Universe[Name]):
         if (after := self.directory.after(standing, "Purge")) is not None:
             purge = Purge(0)
             purged = _each(present, purge)
-            if all(
-                one.slot is not present[id].slot or isinstance(one.slot, Vacant) for id, one in purged.items()
-            ):
+            if all(isinstance(one.slot, Vacant) for one in purged.values()):
                 yield Move("Purge", Name(after, past, purged), (purge,))
         if standing.uid < self.bounds["MaxUid"]:
             after = self.directory.after(standing, "Recreate")
@@ -213,11 +211,11 @@ class Resource(Universe[Name]):
         may_lose = self._may_lose(slot)
         for token, open in one.code:
             yield from self._reports(uid, one, token, open)
-            for action in (StopAck(0, token), Crash(0, token)):
-                if isinstance(action, Crash) and token == slot.owner and not may_lose:
+            for loss in (StopAck(0, token), Crash(0, token)):
+                if isinstance(loss, Crash) and token == slot.owner and not may_lose:
                     continue
-                if (after := apply(slot, action).state) is not slot:
-                    yield Move(type(action).__name__, one.stopped(token, after), (action,))
+                if (after := apply(slot, loss).state) is not slot:
+                    yield Move(type(loss).__name__, one.stopped(token, after), (loss,))
         if may_lose and (after := apply(slot, expiry := Expire(LEASE_UNTIL)).state) is not slot:
             yield Move("Expire", One(after, one.code), (expiry,))
 

@@ -101,7 +101,7 @@ def call(name: str, step: Mapping[str, Any]) -> Call:
 
 
 class One(NamedTuple):
-    """One instance: its slot, and each context not proven stopped by its token, with the step that it has called.
+    """One instance: its slot, and by token each context not proven stopped, with the step that it has called.
 
     The code that a slot's contexts run is the program named in the instance's params.
     """
