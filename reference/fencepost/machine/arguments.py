@@ -2,6 +2,7 @@
 numbers."""
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from fencepost.documents import scalars
@@ -64,26 +65,31 @@ def _do(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
     if raw is None:
         return Configuration(policy=NO_POLICY)
     policy = _exactly(raw, "retryPolicy", _POLICY, _POLICY_DEFAULTS, rules.latitude.unknown_keys)
-    backoff = policy.get("backoff", "constant")
+    limits = rules.limits
+    values = (
+        policy["maxAttempts"],
+        policy.get("initialDelaySeconds", limits.delay_seconds_default),
+        policy.get("backoff", "constant"),
+        policy.get("maxDelaySeconds", limits.default_maximum_delay_seconds),
+    )
+    try:
+        return _policy(*values, limits.attempts_maximum, limits.delay_seconds_maximum)
+    except TypeError:  # something that cannot even be remembered
+        raise Misfit("a retry policy holds whole numbers and the name of a backoff") from None
+
+
+@lru_cache(maxsize=1024, typed=True)  # programs use few policies, often
+def _policy(
+    attempts: Any, initial: Any, backoff: Any, maximum: Any, most_attempts: int, most_seconds: int
+) -> Configuration:
     if backoff not in ("constant", "exponential"):
         raise Misfit("backoff must be 'constant' or 'exponential'")
-    limits, most = rules.limits, rules.limits.delay_seconds_maximum
     return Configuration(
-        policy=RetryPolicy(
-            _whole(policy["maxAttempts"], "maxAttempts", 1, limits.attempts_maximum),
-            _whole(
-                policy.get("initialDelaySeconds", limits.delay_seconds_default),
-                "initialDelaySeconds",
-                0,
-                most,
-            ),
+        RetryPolicy(
+            _whole(attempts, "maxAttempts", 1, most_attempts),
+            _whole(initial, "initialDelaySeconds", 0, most_seconds),
             backoff,
-            _whole(
-                policy.get("maxDelaySeconds", limits.default_maximum_delay_seconds),
-                "maxDelaySeconds",
-                0,
-                most,
-            ),
+            _whole(maximum, "maxDelaySeconds", 0, most_seconds),
         )
     )
 
@@ -93,13 +99,7 @@ def _sleep(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
 
 
 def _wait(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
-    options = _exactly(
-        arguments,
-        "wait options",
-        frozenset({"type", "timeoutSeconds"}),
-        frozenset(),
-        rules.latitude.unknown_keys,
-    )
+    options = _exactly(arguments, "wait options", _OPTIONS, frozenset(), rules.latitude.unknown_keys)
     return Configuration(
         type=check_text(options["type"], "type", rules.limits.type_scalars),
         seconds=_whole(

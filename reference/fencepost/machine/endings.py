@@ -47,7 +47,7 @@ def publish(instance: Instance, now: int) -> Instance:
 
 def lifetime_over(instance: Instance, now: int) -> bool:
     """Whether the lifetime has ended at `now`, processed or not (LIF-1)."""
-    if not instance.live or now < instance.ends_at:
+    if now < instance.ends_at or not instance.live:
         return False
     return now > instance.ends_at or instance.rules.latitude.at_lifetime_end == "lifetime-wins"  # LIF-2
 

@@ -71,9 +71,9 @@ def apply(slot: Slot, action: Action) -> Transition:
         return Transition(slot, Fenced(), ("LIF-5", "PUB-2"))  # LIF-5
     else:
         transition = _OWNER[type(action)](slot, action)
-    return (
-        transition if not transition.reply.refused else Transition(slot, transition.reply, transition.clauses)
-    )
+    if transition.reply.refused and transition.state is not slot:
+        return Transition(slot, transition.reply, transition.clauses)
+    return transition
 
 
 def enabled(slot: Slot, now: int, *, version: str = "", lease: int = 1) -> tuple[Action, ...]:

@@ -36,7 +36,7 @@ from fencepost.machine.state import (
 
 def owning(instance: Instance, action: OwnerAction) -> Context | None:
     """The context that acts, or None when it is fenced (PUB-2)."""
-    if action.token != instance.owner or not instance.live:
+    if action.token != instance.owner or instance.decision is not None or instance.terminal is not None:
         return None
     if action.now >= instance.lease_until and instance.rules.latitude.expired_lease == "refused":
         return None  # PUB-3
@@ -95,7 +95,7 @@ def _replay(instance: Instance, context: Context, name: str, outcome: Outcome, n
         return Transition(instance, Recorded(outcome), ("STP-3",))
     if "mismatch" in (latitude.two_replays, latitude.replay_beside_new, latitude.unawaited_replay):
         opened = put_context(
-            instance, context._replace(open=name, replaying=True)
+            instance, Context(context.token, context.version, name, True)
         )  # until the turn has drained
         return Transition(evolve(instance, contexts=opened), Replaying(outcome), ("STP-3",))
     return Transition(instance, Recorded(outcome), ("STP-3",))
@@ -143,7 +143,7 @@ def _later_call(instance: Instance, context: Context, name: str, step: Step, now
 def _open(
     instance: Instance, context: Context, name: str, step: Step, reply: Reply, *clauses: str
 ) -> Transition:
-    contexts = put_context(instance, context._replace(open=name, replaying=False))
+    contexts = put_context(instance, Context(context.token, context.version, name))
     return Transition(put_step(instance, name, step, current=name, contexts=contexts), reply, clauses)
 
 
@@ -158,7 +158,7 @@ def park(instance: Instance, action: Park) -> Transition:
         return Transition(instance, Impossible("no sleep, wait or retry is open in this context"))
     same_context = instance.rules.latitude.wait_match == "same-context" or step.kind != "wait"  # WFE-7
     if step.outcome is not None and (same_context or context.replaying):
-        closed = put_context(instance, context._replace(open=None, replaying=False))
+        closed = put_context(instance, Context(context.token, context.version))
         return Transition(evolve(instance, contexts=closed), Recorded(step.outcome), ("WFE-4", "SLP-3"))
     return Transition(fence(instance), Parked(), ("SLP-2", "WFE-3", "PUB-1"))
 
@@ -173,7 +173,7 @@ def commit_attempt(instance: Instance, action: CommitAttempt) -> Transition:
     if name is None or step is None or step.kind != "do" or step.finished or step.deadline is not None:
         return Transition(instance, Impossible("no attempt is open in this context"))
     latitude = instance.rules.latitude
-    closed = put_context(instance, context._replace(open=None))
+    closed = put_context(instance, Context(context.token, context.version))
     if isinstance(action.result, Unfit) and latitude.invalid_result == "type-error":  # DO-9
         text = "the effect's result is no document"
         return Transition(evolve(instance, contexts=closed), UnfitResult(text), ("DO-8",))
