@@ -20,6 +20,7 @@ COMMANDS = {
     "ask": "ask",
     "explain": "explain",
     "list": "listing",
+    "self-test": "self_test",
 }
 INTERRUPTED = 130
 

@@ -72,7 +72,7 @@ def connect(address: str) -> Iterator[Connected]:
     except hosts.UnknownHost as error:
         raise Trouble(f"{because(error)}{sources.near(address, hosts.BUILT_IN)}") from error
     try:
-        connected = Connected(address, address in hosts.BUILT_IN, make)
+        connected = Connected(address, hosts.is_ours(address), make)
         try:
             yield connected
         finally:

@@ -13,7 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..adapter import INSTRUMENTS
+from ..faults import load
 from ..hosts import BUILT_IN
+from ..hosts.latitude import open_fields
 from ..report import facts
 from ..report.console import print_table
 from ..verdict import standing
@@ -27,7 +29,7 @@ as_json = click.option("--json", "wants_json", is_flag=True, help="Print JSON in
 
 @click.group(name="list")
 def command() -> None:
-    """List what there is: clauses, hosts, instruments or scenarios.
+    """List what there is: clauses, hosts, instruments, scenarios, faults or latitudes.
 
     \b
     Examples:
@@ -110,6 +112,33 @@ def scenarios(wants_json: bool) -> None:
             ],
         }
         for each in sources.shipped()
+    ]
+    _print(rows, wants_json)
+
+
+@command.command()
+@as_json
+def faults(wants_json: bool) -> None:
+    """The faulty hosts, each a HOST for 'fencepost check', and the clauses that each breaks."""
+    rows = [
+        {
+            "host": f"fault:{each.name}",
+            "breaks": each.clause,
+            "equally": list(each.also),
+            "meaning": each.meaning,
+        }
+        for each in load().values()
+    ]
+    _print(rows, wants_json)
+
+
+@command.command()
+@as_json
+def latitudes(wants_json: bool) -> None:
+    """The open points that a fair host may choose on, as HOSTs latitude:FIELD=CHOICE,FIELD=CHOICE."""
+    rows = [
+        {"field": each.name, "clause": each.clause, "choices": list(each.choices)}
+        for each in open_fields().values()
     ]
     _print(rows, wants_json)
 

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from fencepost.contexts import execution
 from fencepost.contexts.execution import Execution, ProposeCommit, ProposeSettle
@@ -11,11 +11,11 @@ from fencepost.host.managed import ManagedHost
 from fencepost.machine import Slot, Transition, endings, parked_on, steps
 from fencepost.machine.actions import Action, BeginStep, CommitAttempt, Crash, SendEvent, Settle, Unfit
 from fencepost.machine.replies import Parked, Recorded, Reply, Run
-from fencepost.machine.state import Failed, Instance, Kind, RetryPolicy, Step, Succeeded
+from fencepost.machine.state import NO_HISTORY, Failed, Instance, Kind, RetryPolicy, Step, Succeeded
 from fencepost.workflow import StepError
 
 from .steps import Lenient, Replaying
-from .table import altered, fault, rules, swapped
+from .table import Settled, altered, fault, rules, swapped
 
 # Effects
 
@@ -92,9 +92,9 @@ class ResultsAreCommittedLate(ManagedHost):
             context = slot.context(action.token)
             last = next(reversed(list(slot.history)), None)
             step = slot.history.get(last) if last is not None else None
-            if context is not None and context.open is None and step is not None and step.kind == "do":
-                if isinstance(step.outcome, Succeeded) and last is not None:
-                    slot = altered(slot, history=slot.history.drop(last), current=None)
+            done = step is not None and step.kind == "do" and isinstance(step.outcome, Succeeded)
+            if context is not None and context.open is None and done and last is not None:
+                slot = altered(slot, history=slot.history.drop(last), current=None)
         return super().transition(slot, action)
 
 
@@ -388,7 +388,11 @@ class RetriesStayInTheContext(ManagedHost):
 
     def transition(self, slot: Slot, action: Action) -> Transition:
         made = super().transition(slot, action)
-        if isinstance(action, CommitAttempt) and isinstance(made.reply, Parked) and isinstance(slot, Instance):
+        if (
+            isinstance(action, CommitAttempt)
+            and isinstance(made.reply, Parked)
+            and isinstance(slot, Instance)
+        ):
             name = slot.context(action.token).open  # type: ignore[union-attr]
             state = made.state
             if isinstance(state, Instance) and name is not None and state.history[name].deadline is None:
@@ -452,7 +456,7 @@ class LastFailuresAreNotRecorded(ManagedHost):
         state, reply, clauses = super().transition(slot, action)
         failed = isinstance(reply, Recorded) and reply.outcome == Failed("step_failed")
         if isinstance(action, CommitAttempt) and failed and isinstance(state, Instance):
-            name = slot.context(action.token).open  # type: ignore[union-attr]
+            name = str(slot.context(action.token).open)  # type: ignore[union-attr]
             state = altered(state, history=state.history.drop(name), current=None)
         return Transition(state, reply, clauses)
 
@@ -477,17 +481,22 @@ class LostAttemptsSucceed(ManagedHost):
             step = slot.history.get(context.open) if context is not None and context.open else None
             if step is not None and step.kind == "do" and not step.finished and isinstance(state, Instance):
                 done = altered(step, outcome=Succeeded(None))
-                state = altered(state, history=state.history.put(context.open, done))  # type: ignore[union-attr]
+                state = altered(state, history=state.history.put(context.open, done))  # type: ignore[union-attr, arg-type]
         return Transition(state, reply, clauses)
 
 
-@fault("DO-12", "DO-7", "DO-11", "STP-6")
+@fault("DO-12", "DO-7", "STP-6")
 class LostAttemptsEndTheInstance(ManagedHost):
     """An instance that lost its owner in the middle of an effect ends as `run_threw`."""
 
     def transition(self, slot: Slot, action: Action) -> Transition:
         made = super().transition(slot, action)
-        if isinstance(action, Crash) and isinstance(slot, Instance) and slot.owner == action.token and slot.live:
+        if (
+            isinstance(action, Crash)
+            and isinstance(slot, Instance)
+            and slot.owner == action.token
+            and slot.live
+        ):
             context = slot.context(action.token)
             step = slot.history.get(context.open) if context is not None and context.open else None
             if step is not None and step.kind == "do" and isinstance(made.state, Instance):
@@ -499,7 +508,10 @@ class LostAttemptsEndTheInstance(ManagedHost):
 
 
 class _Renamed(StepError):
-    names = {"step_failed": "StepFailedError", "wait_timeout": "WaitTimeoutError"}
+    names: ClassVar[Mapping[str, str]] = {
+        "step_failed": "StepFailedError",
+        "wait_timeout": "WaitTimeoutError",
+    }
 
     @property
     def name(self) -> str:
@@ -517,7 +529,7 @@ class Erring(Execution):
 
     error_class: Any
 
-    def _settle_promise(self, promise: Promise, kind: Kind, reply: Recorded) -> None:
+    def _settle_promise(self, promise: Promise, kind: Kind, reply: Settled) -> None:
         with swapped(execution, StepError=self.error_class):
             super()._settle_promise(promise, kind, reply)
 
@@ -592,7 +604,7 @@ class CausesAreGenuine(Provenance):
 class OnlyTheLastIsGenuine(Execution):
     """Only the error of the step that failed last is genuine."""
 
-    def _settle_promise(self, promise: Promise, kind: Kind, reply: Recorded) -> None:
+    def _settle_promise(self, promise: Promise, kind: Kind, reply: Settled) -> None:
         self._genuine.clear()
         super()._settle_promise(promise, kind, reply)
 
@@ -627,9 +639,10 @@ class HandledFailuresCount(ManagedHost):
     """An instance with a failed step ends as `step_failed`, though the failure was handled."""
 
     def transition(self, slot: Slot, action: Action) -> Transition:
-        if isinstance(action, Settle) and isinstance(slot, Instance):
-            if any(step.outcome == Failed("step_failed") for step in slot.history.values()):
-                action = altered(action, threw=True, provenance="step_failed")
+        history = slot.history if isinstance(slot, Instance) else NO_HISTORY
+        failed = any(step.outcome == Failed("step_failed") for step in history.values())
+        if isinstance(action, Settle) and failed:
+            action = altered(action, threw=True, provenance="step_failed")
         return super().transition(slot, action)
 
 
@@ -654,7 +667,12 @@ class HostErrorsPassThroughEffects(Execution):
     def _signal(self) -> Any:
         signal = super()._signal()
         call = self._call
-        if isinstance(signal, ProposeCommit) and signal.failed and call is not None and call.running is not None:
+        if (
+            isinstance(signal, ProposeCommit)
+            and signal.failed
+            and call is not None
+            and call.running is not None
+        ):
             error = call.running.error
             if any(error is each for each in self._genuine):
                 self._settled = True

@@ -1,6 +1,7 @@
 """Faults of the caller's binding: ids, statuses, outcomes, and how calls fail (chapter BND)."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from fencepost.host.calls import CallError
 from fencepost.host.managed import ManagedHost
@@ -204,7 +205,7 @@ class StatusOfAFailureFails(ManagedHost):
 class Reasons(ManagedHost):
     """A Host with names of its own for reasons."""
 
-    names: dict[str, str]
+    names: ClassVar[Mapping[str, str]]
 
     def status(self, id: Any) -> dict[str, Any]:
         shown = super().status(id)
@@ -218,7 +219,7 @@ class Reasons(ManagedHost):
 class ReasonsOfItsOwn(Reasons):
     """A mismatch and too many steps share the reason `invalid_workflow`."""
 
-    names = {
+    names: ClassVar[Mapping[str, str]] = {
         "step_definition_mismatch": "invalid_workflow",
         "step_limit_exceeded": "invalid_workflow",
     }
@@ -228,7 +229,7 @@ class ReasonsOfItsOwn(Reasons):
 class LifetimeIsATimeout(Reasons):
     """The end of the lifetime has the reason `timed_out`."""
 
-    names = {"lifetime_exceeded": "timed_out"}
+    names: ClassVar[Mapping[str, str]] = {"lifetime_exceeded": "timed_out"}
 
 
 @fault("BND-8")

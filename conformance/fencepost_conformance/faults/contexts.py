@@ -1,5 +1,6 @@
 """Faults of class, context and Version, and things that are added (chapters ABI, CTX and EXT)."""
 
+from functools import partial
 from typing import Any
 
 from fencepost.contexts.execution import Execution, ProposeSettle
@@ -141,7 +142,8 @@ class ModuleIsEvaluatedOnce(ManagedHost):
 
     def __init__(self, versions: Any, *arguments: Any, **named: Any) -> None:
         made = {name: load() for name, load in versions.items()}
-        super().__init__({name: (lambda held=held: held) for name, held in made.items()}, *arguments, **named)
+        loaders: dict[str, Any] = {name: partial(dict, held) for name, held in made.items()}
+        super().__init__(loaders, *arguments, **named)
 
 
 @fault("CTX-1")
@@ -178,8 +180,7 @@ class ObjectIsConstructedOnce(ManagedHost):
 
             class Kept(original):  # type: ignore[misc, valid-type]
                 def __new__(cls, env: Any) -> Any:
-                    held = objects.setdefault((key, claim.version), original(env))
-                    return held
+                    return objects.setdefault((key, claim.version), original(env))
 
             return {**made, name: Kept}
 
@@ -373,7 +374,11 @@ class ParamsAreOptions(ManagedHost):
     def next_move(self, key: Any) -> Action | None:
         action = super().next_move(key)
         slot = self.slot(key)
-        if isinstance(action, Claim) and isinstance(slot, Instance) and b'"delaySeconds":30' in (slot.params or b""):
+        if (
+            isinstance(action, Claim)
+            and isinstance(slot, Instance)
+            and b'"delaySeconds":30' in (slot.params or b"")
+        ):
             return action if self.now - slot.created_at >= 30_000 else None
         return action
 

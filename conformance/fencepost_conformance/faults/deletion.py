@@ -71,7 +71,8 @@ class LiveInstances(ManagedHost):
     def live(self) -> bool:
         """Whether an instance of the present resource has not ended."""
         return any(
-            key[0] == self.uid and isinstance(slot, Instance) and slot.live for key, slot in self.slots.items()
+            key[0] == self.uid and isinstance(slot, Instance) and slot.live
+            for key, slot in self.slots.items()
         )
 
     def of_workflow(self, request: Mapping[str, Any]) -> bool:
@@ -157,7 +158,9 @@ class EventsSurvive(ManagedHost):
 
     def close(self, uid: str) -> None:
         self.left |= {
-            key[1]: slot.inbox for key, slot in self.slots.items() if key[0] == uid and isinstance(slot, Instance)
+            key[1]: slot.inbox
+            for key, slot in self.slots.items()
+            if key[0] == uid and isinstance(slot, Instance)
         }
         super().close(uid)
 
@@ -301,7 +304,12 @@ class OldOwnersReachTheNew(_OldOwners):
         if isinstance(action, CommitAttempt) and isinstance(action.result, bytes):
             slot = self.slot(key)
             context = slot.context(action.token) if isinstance(slot, Instance) else None
-            if isinstance(slot, Instance) and slot.closed and context is not None and context.open is not None:
+            if (
+                isinstance(slot, Instance)
+                and slot.closed
+                and context is not None
+                and context.open is not None
+            ):
                 self.reports[f"{key[1]} {context.open}"] = Succeeded(action.result)
         if isinstance(action, BeginStep) and f"{key[1]} {action.name}" in self.reports and key[0] == self.uid:
             return Recorded(self.reports[f"{key[1]} {action.name}"])
@@ -326,7 +334,9 @@ class DeletesCascade(Management):
             kept = {
                 uid: each
                 for uid, each in gone.resources.items()
-                if each.kind != "WorkerVersion" or each.finding is None or name not in dict(each.finding.exports)
+                if each.kind != "WorkerVersion"
+                or each.finding is None
+                or name not in dict(each.finding.exports)
             }
             return altered(gone, resources=kept)
 

@@ -11,12 +11,12 @@ from fencepost.contexts.turns import Promise
 from fencepost.host.calls import CallError
 from fencepost.host.managed import ManagedHost
 from fencepost.machine.actions import Action, Document, Unfit
-from fencepost.machine.replies import Recorded, Reply
+from fencepost.machine.replies import Reply
 from fencepost.machine.state import Kind, Succeeded
 from fencepost_spec.limits import Limits
 
 from ..probe.values import NULL, UNDEFINED
-from .table import fault, form
+from .table import Settled, fault, form
 
 
 class _Taking(Execution):
@@ -391,7 +391,7 @@ class BadParamsRunAllTheSame(Documents):
 class _Sharing(Execution):
     """Hands out one and the same object for equal records."""
 
-    def _settle_promise(self, promise: Promise, kind: Kind, reply: Recorded) -> None:
+    def _settle_promise(self, promise: Promise, kind: Kind, reply: Settled) -> None:
         outcome = reply.outcome
         if isinstance(outcome, Succeeded) and outcome.document is not None:
             kept: dict[bytes, Any] = self._port.host.decoded  # type: ignore[attr-defined]

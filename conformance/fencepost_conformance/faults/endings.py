@@ -25,6 +25,7 @@ from fencepost.machine.actions import (
 from fencepost.machine.replies import Done, Recorded, Rejected, Reply, Unproven
 from fencepost.machine.state import Context, Failed, Instance, Succeeded, Terminal, Vacant
 
+from ..hosts.latitude import WhenLetRun
 from .table import altered, fault, rules, swapped
 
 
@@ -159,19 +160,10 @@ class _FirstOnly(Flights):
         super().land(key)
 
 
-class Unhurried(ManagedHost):
-    """A Host that stops contexts only when it is let run, and keeps a terminate in flight until then."""
+class Unhurried(WhenLetRun):
+    """A Host that keeps a terminate in flight until it is let run."""
 
     broken_rules = rules(altered(REFERENCE, unprovable_terminate="unanswered"))
-    at_rest = True
-
-    def settle(self) -> None:
-        self.at_rest = False
-        super().settle()
-        self.at_rest = True
-
-    def can_stop(self, key: Key, token: int) -> bool:
-        return not self.at_rest and super().can_stop(key, token)
 
 
 @fault("TRM-5")
@@ -260,7 +252,7 @@ class Showing(ManagedHost):
         return super().transition(slot, action)
 
 
-@fault("PUB-1", "SLP-2", "STA-1")
+@fault("PUB-1", "SLP-2")
 class SleepingBeforeTheStop(Showing):
     """`sleeping` is shown while the context that sleeps has not stopped."""
 
@@ -312,7 +304,9 @@ class StaleOwnersCommitResults(Leaking):
     """A fenced owner still commits the result of an effect."""
 
     def leaks(self, instance: Instance, action: OwnerAction) -> bool:
-        return isinstance(action, CommitAttempt) and instance.decision is None and self.stands(instance, action)
+        return (
+            isinstance(action, CommitAttempt) and instance.decision is None and self.stands(instance, action)
+        )
 
     def stands(self, instance: Instance, action: OwnerAction) -> bool:
         """Whether the step of the reporter is unfinished still."""
@@ -349,9 +343,9 @@ class Reviving(Leaking):
     """A Host whose fenced owners hear that their results were recorded, though they were not, and go on."""
 
     def transition(self, slot: Slot, action: Action) -> Transition:
-        if isinstance(action, CommitAttempt) and isinstance(slot, Instance) and isinstance(action.result, bytes):
-            if action.token < slot.owner:
-                return Transition(slot, Recorded(Succeeded(action.result)))
+        stale = isinstance(slot, Instance) and isinstance(action, OwnerAction) and action.token < slot.owner
+        if stale and isinstance(action, CommitAttempt) and isinstance(action.result, bytes):
+            return Transition(slot, Recorded(Succeeded(action.result)))
         return super().transition(slot, action)
 
 
@@ -466,9 +460,9 @@ class LifetimeOverwrites(ManagedHost):
     """The end of the lifetime replaces an outcome that was reached before."""
 
     def moves(self, slot: Slot) -> tuple[Action, ...]:
-        if isinstance(slot, Instance) and slot.terminal is not None and self.now > slot.ends_at:
-            if slot.terminal.reason != "lifetime_exceeded":
-                return (EndLifetime(self.now),)
+        ended = slot.terminal if isinstance(slot, Instance) and self.now > slot.ends_at else None
+        if ended is not None and ended.reason != "lifetime_exceeded":
+            return (EndLifetime(self.now),)
         return super().moves(slot)
 
     def transition(self, slot: Slot, action: Action) -> Transition:

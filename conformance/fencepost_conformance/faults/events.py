@@ -254,10 +254,11 @@ class AwaitedTypesAreNeverRefused(ManagedHost):
 
     def transition(self, slot: Slot, action: Action) -> Transition:
         made = super().transition(slot, action)
-        if made.reply == events.FULL and isinstance(slot, Instance) and slot.current is not None:
-            if slot.history[slot.current].type == action.type:  # type: ignore[attr-defined]
-                return Transition(slot, Accepted(slot.accepted))
-        return made
+        if made.reply != events.FULL or not isinstance(slot, Instance) or not isinstance(action, SendEvent):
+            return made
+        step = slot.history.get(slot.current) if slot.current is not None else None
+        awaited = step is not None and step.type == action.type
+        return Transition(slot, Accepted(slot.accepted)) if awaited else made
 
 
 @fault("WFE-2", "EVT-9", "WFE-8", "EVT-5")
@@ -268,10 +269,10 @@ class SecondHandOverOverwrites(ManagedHost):
         name = slot.current if isinstance(slot, Instance) else None
         if isinstance(action, SendEvent) and isinstance(slot, Instance) and name is not None:
             step = slot.history[name]
-            if not slot.owner and step.kind == "wait" and isinstance(step.outcome, Succeeded):
-                if step.type == action.type and isinstance(action.payload, bytes):
-                    taken = altered(step, outcome=Succeeded(action.payload))
-                    return Transition(with_step(slot, name, taken), Accepted(slot.accepted + 1))
+            handed = not slot.owner and step.kind == "wait" and isinstance(step.outcome, Succeeded)
+            if handed and step.type == action.type and isinstance(action.payload, bytes):
+                taken = altered(step, outcome=Succeeded(action.payload))
+                return Transition(with_step(slot, name, taken), Accepted(slot.accepted + 1))
         return super().transition(slot, action)
 
 
@@ -585,10 +586,10 @@ class TimedOutWaitSwallows(ManagedHost):
         made = super().transition(slot, action)
         if isinstance(action, SendEvent) and isinstance(slot, Instance) and isinstance(made.reply, Accepted):
             for name, step in slot.history.items():
-                if step.type == action.type and step.outcome == Failed("wait_timeout"):
-                    if (slot.id, name) not in self.sated:
-                        self.sated.add((slot.id, name))
-                        return Transition(altered(slot, accepted=slot.accepted + 1), made.reply)
+                late = step.type == action.type and step.outcome == Failed("wait_timeout")
+                if late and (slot.id, name) not in self.sated:
+                    self.sated.add((slot.id, name))
+                    return Transition(altered(slot, accepted=slot.accepted + 1), made.reply)
         return made
 
 

@@ -286,9 +286,10 @@ class MatchesParkFirst(ManagedHost):
 
     def transition(self, slot: Slot, action: Action) -> Transition:
         made = super().transition(slot, action)
-        if isinstance(action, BeginStep) and action.kind == "wait" and isinstance(slot, Instance):
-            if isinstance(made.state, Instance) and len(made.state.inbox) < len(slot.inbox):
-                self.matched[slot.id] = action.token
+        if not isinstance(action, BeginStep) or not isinstance(slot, Instance):
+            return made
+        if isinstance(made.state, Instance) and len(made.state.inbox) < len(slot.inbox):
+            self.matched[slot.id] = action.token
         return made
 
     def status(self, id: Any) -> dict[str, Any]:
@@ -309,10 +310,10 @@ class HandedEventsInMemory(ManagedHost):
         super().restart()
         for key, slot in list(self.slots.items()):
             step = slot.history.get(slot.current) if isinstance(slot, Instance) and slot.current else None
-            if isinstance(slot, Instance) and step is not None and step.kind == "wait":
-                if isinstance(step.outcome, Succeeded) and slot.live and not slot.owner:
-                    empty = altered(step, outcome=Succeeded(None))
-                    self.slots[key] = altered(slot, history=slot.history.put(slot.current, empty))  # type: ignore[arg-type]
+            handed = step is not None and step.kind == "wait" and isinstance(step.outcome, Succeeded)
+            if isinstance(slot, Instance) and handed and slot.live and not slot.owner:
+                history = slot.history.put(slot.current, altered(step, outcome=Succeeded(None)))  # type: ignore
+                self.slots[key] = altered(slot, history=history)
 
 
 @fault("WFE-2", "STP-1")

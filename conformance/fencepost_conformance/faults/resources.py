@@ -441,7 +441,7 @@ class EndsAdvanceTheGeneration(ManagedHost):
 class Showing(Management):
     """A management that shows Resources in a way of its own."""
 
-    def shown(self, document: dict[str, Any]) -> dict[str, Any]:
+    def displayed(self, document: dict[str, Any]) -> dict[str, Any]:
         """The document of a Workflow that is answered."""
         raise NotImplementedError
 
@@ -450,7 +450,7 @@ class Showing(Management):
 
         def resource(record: Resource) -> dict[str, Any]:
             made = rule(record)
-            return self.shown(made) if record.kind == "DurableWorkflow" else made
+            return self.displayed(made) if record.kind == "DurableWorkflow" else made
 
         with swapped(documents, resource=resource):
             return super().apply(action)
@@ -460,7 +460,7 @@ class Showing(Management):
 class ZeroCountsAreLeftOut(Showing):
     """`instanceCounts` lacks the statuses that no instance has."""
 
-    def shown(self, document: dict[str, Any]) -> dict[str, Any]:
+    def displayed(self, document: dict[str, Any]) -> dict[str, Any]:
         counts = document["observed"].get("instanceCounts", {})
         kept = {status: count for status, count in counts.items() if count}
         return {**document, "observed": {**document["observed"], "instanceCounts": kept}}
@@ -470,7 +470,7 @@ class ZeroCountsAreLeftOut(Showing):
 class CountsHaveATotal(Showing):
     """`instanceCounts` has the total as an eighth key."""
 
-    def shown(self, document: dict[str, Any]) -> dict[str, Any]:
+    def displayed(self, document: dict[str, Any]) -> dict[str, Any]:
         counts = document["observed"].get("instanceCounts", {})
         total = {**counts, "total": sum(counts.values())}
         return {**document, "observed": {**document["observed"], "instanceCounts": total}}
@@ -480,7 +480,7 @@ class CountsHaveATotal(Showing):
 class OutputHasAName(Showing):
     """`output` of a Workflow is not empty."""
 
-    def shown(self, document: dict[str, Any]) -> dict[str, Any]:
+    def displayed(self, document: dict[str, Any]) -> dict[str, Any]:
         return {**document, "output": {"name": document["name"]}}
 
 
@@ -488,7 +488,7 @@ class OutputHasAName(Showing):
 class ReadyIsANumber(Showing):
     """`ready` is 1 or 0."""
 
-    def shown(self, document: dict[str, Any]) -> dict[str, Any]:
+    def displayed(self, document: dict[str, Any]) -> dict[str, Any]:
         observed = document["observed"]
         number = {"ready": int(observed["ready"])} if "ready" in observed else {}
         return {**document, "observed": {**observed, **number}}
@@ -568,7 +568,7 @@ class CountsInMemory(Counting):
 class ReadsForgetTheObservation(Showing):
     """GET shows an observation once, and `{}` until there is a newer one."""
 
-    def shown(self, document: dict[str, Any]) -> dict[str, Any]:
+    def displayed(self, document: dict[str, Any]) -> dict[str, Any]:
         seen = self.__dict__.setdefault("seen", {})
         known = seen.get(document["uid"]) == document["observedAt"]
         seen[document["uid"]] = document["observedAt"]

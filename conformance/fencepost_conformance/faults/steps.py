@@ -10,11 +10,13 @@ from fencepost.host.managed import ManagedHost
 from fencepost.machine import Slot, Transition, arguments, steps
 from fencepost.machine.actions import Action, BeginStep, Settle
 from fencepost.machine.arguments import Misfit
+from fencepost.machine.endings import fail
 from fencepost.machine.replies import BadArgument, Parked, Recorded, Reply, Stopped
-from fencepost.machine.state import Context, Failed, Instance, Kind, Succeeded
+from fencepost.machine.state import Context, Failed, Instance, Kind, Step, Succeeded
 
+from ..hosts.latitude import RunAgain
 from .binding import code_units
-from .table import altered, fault, rules, swapped
+from .table import Settled, altered, fault, rules, swapped
 
 # Names
 
@@ -29,9 +31,9 @@ class HistoriesAreShared(ManagedHost):
 
     def transition(self, slot: Slot, action: Action) -> Transition:
         if isinstance(action, BeginStep) and isinstance(slot, Instance) and isinstance(action.name, str):
-            if action.name in self.finished and action.name not in slot.history:
-                history = slot.history.put(action.name, self.finished[action.name])
-                slot = altered(slot, history=history)
+            history = slot.history
+            for name in {action.name} & self.finished.keys() - history.keys():
+                slot = altered(slot, history=history.put(name, self.finished[name]))
         made = super().transition(slot, action)
         if isinstance(made.state, Instance):
             for name, step in made.state.history.items():
@@ -194,7 +196,7 @@ class FinishedNamesKeepTheirKind(Replaying):
     def again(self, slot: Instance, action: BeginStep, step: Any) -> Transition | None:
         if step.kind == action.kind:
             return None
-        return Transition(steps.fail(slot, "step_definition_mismatch", action.now), Stopped())
+        return Transition(fail(slot, "step_definition_mismatch", action.now), Stopped())
 
 
 @fault("STP-13", "DO-6")
@@ -228,7 +230,11 @@ class NumbersAreConverted(Lenient):
 
     def repaired(self, action: BeginStep) -> Mapping[str, Any]:
         def number(value: Any) -> Any:
-            return int(value) if isinstance(value, str) and value.isdigit() or isinstance(value, bool) else value
+            return (
+                int(value)
+                if (isinstance(value, str) and value.isdigit()) or isinstance(value, bool)
+                else value
+            )
 
         return {key: number(value) if "econds" in key else value for key, value in action.arguments.items()}
 
@@ -262,7 +268,7 @@ class BadArgumentsAreMismatches(ManagedHost):
     def transition(self, slot: Slot, action: Action) -> Transition:
         made = super().transition(slot, action)
         if isinstance(made.reply, BadArgument) and isinstance(slot, Instance):
-            return Transition(steps.fail(slot, "step_definition_mismatch", action.now), Stopped())
+            return Transition(fail(slot, "step_definition_mismatch", action.now), Stopped())
         return made
 
 
@@ -272,11 +278,12 @@ class BadArgumentsAreStepFailures(ManagedHost):
 
     def transition(self, slot: Slot, action: Action) -> Transition:
         made = super().transition(slot, action)
-        if isinstance(made.reply, BadArgument) and isinstance(slot, Instance) and isinstance(action, BeginStep):
-            if isinstance(action.name, str) and action.name not in slot.history:
-                failed = steps.Step(action.kind, Failed("step_failed"), policy=arguments.NO_POLICY)
-                history = slot.history.put(action.name, failed)
-                return Transition(altered(slot, history=history), Recorded(Failed("step_failed")))
+        if not isinstance(made.reply, BadArgument) or not isinstance(slot, Instance):
+            return made
+        if isinstance(action, BeginStep) and isinstance(action.name, str) and action.name not in slot.history:
+            failed = Step(action.kind, Failed("step_failed"), policy=arguments.NO_POLICY)
+            history = slot.history.put(action.name, failed)
+            return Transition(altered(slot, history=history), Recorded(Failed("step_failed")))
         return made
 
 
@@ -292,9 +299,13 @@ class RefusedCallsTakeTheName(ManagedHost):
         if isinstance(action, BeginStep) and isinstance(slot, Instance) and isinstance(action.name, str):
             kind = self.kinds.get((slot.id, action.name), action.kind)
             if kind != action.kind and action.name not in slot.history:
-                return Transition(steps.fail(slot, "step_definition_mismatch", action.now), Stopped())
+                return Transition(fail(slot, "step_definition_mismatch", action.now), Stopped())
         made = super().transition(slot, action)
-        if isinstance(made.reply, BadArgument) and isinstance(slot, Instance) and isinstance(action, BeginStep):
+        if (
+            isinstance(made.reply, BadArgument)
+            and isinstance(slot, Instance)
+            and isinstance(action, BeginStep)
+        ):
             self.kinds.setdefault((slot.id, str(action.name)), action.kind)
         return made
 
@@ -307,7 +318,7 @@ class RefusedCallsCount(ManagedHost):
         made = super().transition(slot, action)
         if isinstance(made.reply, BadArgument) and isinstance(slot, Instance):
             name = f"refused {len(slot.history)}"
-            spent = slot.history.put(name, steps.Step("sleep", Succeeded(None)))
+            spent = slot.history.put(name, Step("sleep", Succeeded(None)))
             return Transition(altered(slot, history=spent), made.reply)
         return made
 
@@ -344,14 +355,8 @@ class NewerPoliciesCount(Reconfiguring):
     kinds = ("do",)
 
 
-class Recalling(Reconfiguring):
+class Recalling(Reconfiguring, RunAgain):
     """A Host that, after a restart, starts a context for what is parked too, as it may."""
-
-    def restart(self) -> None:
-        super().restart()
-        for key, slot in list(self.slots.items()):
-            if isinstance(slot, Instance) and slot.live and not slot.owner:
-                self.slots[key] = altered(slot, current=None)
 
 
 @fault("STP-5", "WFE-1", "WFE-5")
@@ -563,11 +568,15 @@ class Counting(ManagedHost):
 
     def transition(self, slot: Slot, action: Action) -> Transition:
         made = super().transition(slot, action)
-        if isinstance(action, BeginStep) and isinstance(slot, Instance) and not isinstance(made.reply, Stopped):
+        if (
+            isinstance(action, BeginStep)
+            and isinstance(slot, Instance)
+            and not isinstance(made.reply, Stopped)
+        ):
             spent = self.counted.get(slot.id, 0) + self.spends(slot, action)
             self.counted[slot.id] = spent
             if spent > slot.rules.limits.maximum_steps:
-                return Transition(steps.fail(slot, "step_limit_exceeded", action.now), Stopped())
+                return Transition(fail(slot, "step_limit_exceeded", action.now), Stopped())
         return made
 
     def spends(self, slot: Instance, action: BeginStep) -> bool:
@@ -600,10 +609,7 @@ class FailedStepsDoNotCount(ManagedHost):
         if isinstance(action, BeginStep) and isinstance(slot, Instance):
             failed = [n for n, step in slot.history.items() if isinstance(step.outcome, Failed)]
             if failed and len(slot.history) >= slot.rules.limits.maximum_steps and action.name not in failed:
-                history = slot.history
-                history = history.drop(failed[0])
-                made = super().transition(altered(slot, history=history), action)
-                return made
+                slot = altered(slot, history=slot.history.drop(failed[0]))
         return super().transition(slot, action)
 
 
@@ -645,7 +651,7 @@ class Wrapping(Execution):
         """What the Promise of a step resolves to."""
         raise NotImplementedError
 
-    def _settle_promise(self, promise: Promise, kind: Kind, reply: Recorded) -> None:
+    def _settle_promise(self, promise: Promise, kind: Kind, reply: Settled) -> None:
         if isinstance(reply.outcome, Succeeded):
             promise.resolve(self.wrapped(kind, reply.outcome))
         else:

@@ -27,10 +27,14 @@ from fencepost.contexts.execution import Execution
 from fencepost.host.managed import ManagedHost
 from fencepost.machine import REFERENCE, Latitude, Rules
 from fencepost.machine.records import evolve
+from fencepost.machine.replies import Recorded, Replaying
 from fencepost.management.service import Management
 from fencepost_spec.limits import FORM, Limits
 
 from ..hosts.reference import ReferenceAdapter
+
+Settled = Recorded | Replaying
+"""The replies that settle the Promise of a step with an outcome."""
 
 Made = TypeVar("Made", bound=type)
 Record = TypeVar("Record")
@@ -45,6 +49,9 @@ class Fault:
     also: tuple[str, ...]
     meaning: str
     make: Callable[[], Any]
+    elsewhere: bool = (
+        False  # it takes other choices than the reference, whose own scenarios say nothing of it
+    )
 
     @property
     def blamable(self) -> frozenset[str]:
@@ -59,10 +66,12 @@ def fault(clause: str, *also: str) -> Callable[[Made], Made]:
     """Enter a class into the table as a fault that breaks `clause`, and equally those of `also`."""
 
     def enter(broken: Made) -> Made:
-        name = re.sub(r"(?<!^)(?=[A-Z])", "-", broken.__name__).lower()
+        name = re.sub(r"(?<!^)(?=[A-Z])|(?<=[a-z])(?=[0-9])", "-", broken.__name__).lower()
         if name in TABLE:
             raise ValueError(f"there are two faults named {name}; rename one")
-        TABLE[name] = Fault(name, clause, also, " ".join((broken.__doc__ or "").split()), _maker(broken))
+        meaning = " ".join((broken.__doc__ or "").split())
+        chosen = getattr(broken, "broken_rules", Rules()).latitude
+        TABLE[name] = Fault(name, clause, also, meaning, _maker(broken), chosen != REFERENCE)
         return broken
 
     return enter
