@@ -164,8 +164,21 @@ def instance(slot: Slot, uid: int) -> State:
     return record(_INSTANCE, found)
 
 
-def resource(uid: int, phase: str, bound: bool, slots: Sequence[Mapping[str, Slot]]) -> State:
-    """The image of a name in `Resource`; `slots` has what each UID holds, the present one last."""
+Running = tuple[int, str, int]
+"""A context by UID, id and token."""
+
+
+def resource(
+    uid: int,
+    phase: str,
+    bound: bool,
+    slots: Sequence[Mapping[str, Slot]],
+    forgotten: Iterable[Running] = (),
+) -> State:
+    """The image of a name in `Resource`; `slots` has what each UID holds, the present one last.
+
+    `forgotten` are contexts that run although the machine no longer knows of them: there must be none.
+    """
     contexts = frozenset(
         record(
             ("uid", "id", "token", "busy"), (number, id, each.token, _open(slot, each, frozenset()) != NONE)
@@ -174,7 +187,7 @@ def resource(uid: int, phase: str, bound: bool, slots: Sequence[Mapping[str, Slo
         for id, slot in held.items()
         if isinstance(slot, Instance)
         for each in slot.contexts
-    )
+    ) | {record(_CONTEXT, (*each, False)) for each in forgotten}
     held = FrozenMap({id: instance(slot, uid) for id, slot in slots[-1].items()})
     return record(_RESOURCE, (uid, phase, bound, held, contexts))
 

@@ -257,7 +257,14 @@ class Resource(Universe[Name]):
     def image(self, world: Name) -> State:
         slots = [{id: one.slot for id, one in held.items()} for held in (*world.past, world.present)]
         standing = world.standing
-        return abstraction.resource(standing.uid, standing.phase, standing.bound, slots)
+        forgotten = [
+            (uid, id, token)
+            for uid, held in enumerate((*world.past, world.present), 1)
+            for id, one in held.items()
+            if isinstance(one.slot, Vacant)
+            for token, _ in one.code
+        ]
+        return abstraction.resource(standing.uid, standing.phase, standing.bound, slots, forgotten)
 
 
 def _rest(move: Move[One]) -> Move[One]:

@@ -19,7 +19,7 @@ from fencepost.machine import endings, events, instances, machine, state, steps
 
 @dataclass(frozen=True)
 class Mutant:
-    """What is broken, where it must be seen, the function, the text in one of its lines, and its substitute."""
+    """What is broken, where it must be seen, the function, a text in one of its lines, and its substitute."""
 
     name: str
     configuration: str
@@ -53,8 +53,8 @@ MUTANTS = (
         "no token is checked at a report (PUB-2)",
         "FencingSmall",
         steps.owning,
-        "action.token != instance.owner or not instance.live",
-        "not instance.live",
+        "action.token != instance.owner",
+        "False",
     ),
     Mutant(
         "a decided instance is published before its contexts stop (PUB-1)",
@@ -66,9 +66,9 @@ MUTANTS = (
     Mutant(
         "a lost attempt counts as a failed one (DO-12)",
         "FencingSmall",
-        instances.expire,
-        "lose_owner(slot, action.now)",
-        "lose_owner(evolve(slot, rules=Rules(latitude=Latitude(lost_attempt='counted'))), action.now)",
+        endings.lose_owner,
+        'instance.rules.latitude.lost_attempt == "not-counted"',
+        'instance.rules.latitude.lost_attempt == "counted"',
     ),
     Mutant(
         "a retry goes on in the same context (DO-5)",
