@@ -142,6 +142,7 @@ def waits(slot: Slot, now: int) -> State:
 
 
 _INSTANCE = ("held", "own", "token", "work", "timer", "end")
+_CONTEXT = ("uid", "id", "token", "busy")
 _RESOURCE = ("uid", "phase", "bound", "inst", "ctx")
 ABSENT = record(_INSTANCE, (False, 0, 0, 0, 0, NONE))
 

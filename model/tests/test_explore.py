@@ -65,7 +65,7 @@ def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch, fault: str) -
 
 
 def test_a_state_may_be_moved_along_the_clock() -> None:
-    """What `Waits` relies on: an action on a state that was moved, at an instant moved as far, is the same."""
+    """What `Waits` relies on: an action on a state that was moved, as much later, is the same."""
     universe = Waits(explore.universe("WaitsSmall").bounds)
     way = (
         Create(0, "i", b'{"program":"two"}'),
