@@ -15,11 +15,13 @@ be late, and never early by more than the tolerance.
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from typing import Any
 
 from ..adapter import Handshake
 from ..observations import Observation
 from ..run import word_of
 from ..scenario import Scenario
+from .blame import of_documents
 from .calling import CALLS
 from .instruments import INSTRUMENTS, Handler
 from .judgement import MILLISECONDS, Judgement
@@ -68,7 +70,7 @@ def _pass(judgement: Judgement, scenario: Scenario, observations: Sequence[Obser
                     judgement.at(each)
                 _ENTRIES[word](judgement, entry, shown)
             except Refused as refused:
-                return _refusal(index, word, refused)
+                return _refusal(index, word, entry, scenario, refused)
             except Unjudged as reason:
                 return Admitted((f"not judged from schedule[{index}] on: {reason}",))
     finally:
@@ -78,9 +80,13 @@ def _pass(judgement: Judgement, scenario: Scenario, observations: Sequence[Obser
     )
 
 
-def _refusal(index: int, word: str, refused: Refused) -> NotAdmitted:
+def _refusal(
+    index: int, word: str, entry: Mapping[str, Any], scenario: Scenario, refused: Refused
+) -> NotAdmitted:
+    """The answer to a refusal; what is odd in the entry, or in the programs, may speak against it as well."""
+    clauses = dict.fromkeys([*of_documents(entry), *refused.clauses, *of_documents(scenario.programs)])
     return NotAdmitted(
-        index, word, seen(refused.seen), refused.possible, refused.states, refused.clauses, refused.because
+        index, word, seen(refused.seen), refused.possible, refused.states, tuple(clauses), refused.because
     )
 
 

@@ -141,8 +141,8 @@ def _landed(judgement: Judgement, name: str, answer: Any, keep: bool = False) ->
     if track is None:
         return
     kept = {
-        (state if keep or answer == NO_ANSWER else _without(state, name)): None
-        for state in track.states
+        (state if keep or answer == NO_ANSWER else _without(state, name)): trail
+        for state, trail in track.states.items()
         if _lands(track, state, name, answer)
     }
     if not kept:

@@ -7,6 +7,7 @@ notices a lost owner, whether it destroys a frozen one), everything within the H
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fencepost.machine import Vacant
@@ -125,13 +126,17 @@ def restart(judgement: Judgement, entry: Entry, observations: list[Observation])
     judgement.touch()
     for track in judgement.tracks.values():
         track.lost.update(track.moves.flights)
-        track.put([_restarted(track, state) for state in track.states])
+        track.each(partial(_restart_of, track))
     judgement.changed()
 
 
-def _restarted(track: Track, state: State) -> State:
+def _restart_of(track: Track, state: State) -> list[State]:
     taken = tuple(each for each in state.flights if each.reply is not None)
-    return _befallen(track, state.having(flights=taken), "kill")
+    return [_befallen(track, state.having(flights=taken), "kill")]
+
+
+def _retired(track: Track, state: State) -> list[State]:
+    return [state, _befallen(track, state, "kill")]
 
 
 # The world
@@ -166,7 +171,7 @@ def deploy(judgement: Judgement, entry: Entry, observations: list[Observation]) 
     judgement.world.versions = tuple(name for name, weight in entry["deploy"].items() if weight > 0)
     if not judgement.world.versions:
         for track in judgement.tracks.values():
-            track.put([each for state in track.states for each in (state, _befallen(track, state, "kill"))])
+            track.each(partial(_retired, track))
     judgement.changed()
 
 
@@ -182,7 +187,7 @@ def delete(judgement: Judgement, entry: Entry, observations: list[Observation]) 
         return
     judgement.world.closed = True
     for track in judgement.tracks.values():
-        track.put([each for state in track.states for each in _closed(track, state)])
+        track.each(partial(_closed, track))
     judgement.changed()
     if (value.get("operation") or {}).get("status") == "succeeded":
         judgement.settle()
@@ -196,7 +201,8 @@ def _closed(track: Track, state: State) -> Iterator[State]:
 
 
 def _purged(track: Track, seen: Any) -> None:
-    gone = [state for state in track.closure(track.states) if isinstance(state.slot, Vacant)]
+    closure = track.closure(track.states)
+    gone = {state: trail for state, trail in closure.items() if isinstance(state.slot, Vacant)}
     if not gone:
         raise Refused(seen, ["the Operation is unfinished"], track.told(), ("DEL-3", "DEL-4"))
     track.put(gone)

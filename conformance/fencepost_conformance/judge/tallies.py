@@ -13,6 +13,7 @@ from fencepost.machine.actions import ReadStatus
 from fencepost.machine.replies import StatusAnswer
 from fencepost.machine.state import Instance
 
+from .blame import of_effects
 from .moves import ANY_MARK
 from .states import State
 from .track import Track
@@ -69,7 +70,9 @@ class Tallies:
         sums = _sums([{state.effects.get(name, 0) for state in tracks[id].states} for id in ids])
         possible = [{"effects": {name: each}} for each in sorted(sums or ())]
         states = [line for id in ids for line in tracks[id].told()]
-        return Refused(seen, possible, states, ("DO-6", "DO-6a"), f"effects of {name}")
+        count = seen["effects"][name]
+        clauses = [*of_effects(count, sums or ()), *(clause for id in ids for clause in tracks[id].trail())]
+        return Refused(seen, possible, states, clauses, f"effects of {name}")
 
     def _hold_runs(
         self, seen: Mapping[str, int], tracks: Mapping[str, Track], touched: Iterable[str]
@@ -116,7 +119,9 @@ class Tallies:
             known = sorted({state.marks.get(label, 0) for track in tracks for state in track.states} or {0})
             possible = [{"marks": {label: {"atLeast": each} if each else 0}} for each in known]
             states = [line for track in tracks for line in track.told()]
-            raise Refused({"marks": {label: seen}}, possible, states, ("STP-12", "CTX-3"))
+            clauses = ["TRM-4", "STP-12", "STP-6", "TRM-1"] if seen else ["CTX-3"]
+            clauses += [clause for track in tracks for clause in track.trail()]
+            raise Refused({"marks": {label: seen}}, possible, states, clauses)
 
     @staticmethod
     def hold_statuses(observed: Any, tracks: Iterable[Track]) -> None:
@@ -178,5 +183,4 @@ def _sums(sets: list[set[int]]) -> set[int] | None:
 
 def _narrow(track: Track, kept: list[State]) -> None:
     if len(kept) < len(track.states):
-        track.before = track.states
-        track.states = dict.fromkeys(kept)
+        track.states = {state: track.states[state] for state in kept}

@@ -4,19 +4,24 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fencepost.machine import Vacant
-from fencepost.machine.actions import Action
+from fencepost.machine.actions import Action, Get, ReadStatus
 from fencepost.machine.records import evolve
 from fencepost.machine.replies import Unproven
 from fencepost.machine.state import Instance
 
+from .blame import of_answer
 from .moves import Moves, Outlook
-from .replies import explains, told
+from .replies import explains, seen, told
 from .states import FOREVER, State, follow
 from .states import told as state_told
 from .verdict import Refused, Unjudged
 from .world import World
 
+States = dict[State, tuple[str, ...]]
+"""Possible states, each with the clauses of the moves that led to it."""
+
 MOST_STATES = 5_000
+LONGEST_TRAIL = 24
 SHOWN = 8
 
 
@@ -31,8 +36,7 @@ class Track:
         self.world = world
         self.id = id
         self.moves = Moves(world, id)
-        self.states: dict[State, None] = {State(Vacant(world.rules, world.closed)): None}
-        self.before: dict[State, None] = self.states
+        self.states: States = {State(Vacant(world.rules, world.closed)): ()}
         self.open = False
         self.settled = True
         self.calm_until = FOREVER
@@ -45,9 +49,9 @@ class Track:
         """Whether nothing can happen here without a call."""
         return all(_inert(state) for state in self.states)
 
-    def put(self, states: Iterable[State]) -> None:
+    def put(self, states: States | Iterable[State]) -> None:
         """These are possible now, and the Host may go on."""
-        self.states = dict.fromkeys(states)
+        self.states = states if isinstance(states, dict) else dict.fromkeys(states, ())
         self.wake()
 
     def wake(self) -> None:
@@ -66,14 +70,15 @@ class Track:
             known = self._memory[state] = self.moves.outlook(state)
         return known
 
-    def closure(self, states: Iterable[State]) -> dict[State, None]:
+    def closure(self, states: States) -> States:
         """Everything that the Host may have brought about from these states; Unjudged when it is too much."""
-        found = dict.fromkeys(states)
+        found = dict(states)
         pending = list(found)
         while pending:
-            for move in self.outlook(pending.pop()).moves:
+            state = pending.pop()
+            for move in self.outlook(state).moves:
                 if move.state not in found:
-                    found[move.state] = None
+                    found[move.state] = (*found[state], *move.clauses)[-LONGEST_TRAIL:]
                     pending.append(move.state)
             if len(found) > MOST_STATES:
                 raise Unjudged(f"more than {MOST_STATES} states are possible for {self.id!r}")
@@ -91,8 +96,9 @@ class Track:
         self.close()
         if not self.settled:
             self.settled = True
-            self.before = self.states
-            self.states = {each: None for each in self.states if not self.outlook(each).restless}
+            self.states = {
+                state: trail for state, trail in self.states.items() if not self.outlook(state).restless
+            }
             assert self.states, "every state goes on for ever"
 
     # -- calls -------------------------------------------------------------------------------------
@@ -100,27 +106,30 @@ class Track:
     def answered(self, action: Action, answer: Any) -> None:
         """A caller's call was answered so, or not at all; Refused when no state explains it."""
         self.close()
-        explained: dict[State, None] = {}
-        unproven: dict[State, None] = {}
+        explained: States = {}
+        unproven: States = {}
         offered: dict[str, Any] = {}
         clauses: list[str] = []
-        for state in self.states:
+        for state, trail in self.states.items():
             for each in self.offers(state, action):
+                way = (*trail, *each.clauses)[-LONGEST_TRAIL:]
                 if isinstance(each.reply, Unproven):
-                    unproven[follow(state, each.state)] = None
+                    unproven[follow(state, each.state)] = way
                     continue
                 offered[repr(each.reply)] = told(each.reply)
                 clauses += each.clauses
                 if explains(each.reply, answer):
-                    explained[follow(state, each.state)] = None
-        for state in self.closure(unproven):
-            possible = self.late_reply(state, action)
-            offered.update((repr(each), each) for each in possible)
+                    explained[follow(state, each.state)] = (
+                        trail if isinstance(action, ReadStatus | Get) else way
+                    )
+        for state, trail in self.closure(unproven).items():
+            offered.update((repr(each), each) for each in self.late_reply(state, action))
             if self.late(state, action, answer):
-                explained[state] = None
+                explained[state] = trail
         if not explained:
-            raise Refused(answer, tuple(offered.values()), self.told(), clauses)
-        self.before = self.states
+            possible = list(offered.values())
+            speaking = [*of_answer(seen(answer), possible, self.states), *self.trail(), *clauses]
+            raise Refused(answer, possible, self.told(), speaking)
         self.put(explained)
 
     def offers(self, state: State, action: Action) -> list[Any]:
@@ -147,7 +156,11 @@ class Track:
 
     def each(self, change: Callable[[State], Iterable[State]]) -> None:
         """Replace every state by what becomes of it."""
-        self.put(after for state in list(self.states) for after in change(state))
+        self.put({after: trail for state, trail in self.states.items() for after in change(state)})
+
+    def trail(self) -> list[str]:
+        """The clauses of the moves that led to the possible states, the last ones first."""
+        return [clause for trail in self.states.values() for clause in reversed(trail)]
 
     def told(self, states: Iterable[State] | None = None) -> list[str]:
         """Some of the possible states, for a reader."""
