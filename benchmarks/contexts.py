@@ -1,4 +1,4 @@
-"""What a fresh context costs: a fork from the server and its proven stop, beside a new interpreter, in one run.
+"""What a fresh context costs: a fork from the server with its proven stop, beside a new interpreter.
 
 Run ``python benchmarks/contexts.py``.
 """

@@ -80,9 +80,8 @@ def main() -> None:
                 slot = apply(slot, action).state
                 count += 1
     elapsed = time.perf_counter() - began
-    print(
-        f"{count / elapsed:,.0f} transitions/s ({count:,} in {elapsed:.1f} s, {sum(1 for _ in life())} actions a life)"
-    )
+    actions = sum(1 for _ in life())
+    print(f"{count / elapsed:,.0f} transitions/s ({count:,} in {elapsed:.1f} s, {actions} actions a life)")
 
 
 if __name__ == "__main__":
