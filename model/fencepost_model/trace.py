@@ -1,0 +1,209 @@
+"""Checks a recorded history by TLC: is each life in it a behaviour of the modules that it touches?
+
+A life becomes a log of actions with their parameters, and the log a module of its own that extends `Fencing`
+or `Waits`: at each place only the logged action may happen, and what was seen afterwards must be so. TLC
+follows it; when it cannot go on, the place that it reached is the moment that is refused. Nothing of the
+machine is asked here, so a Host that broke a rule is seen even where the machine would break it too.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fencepost_model import tlc, tools
+from fencepost_model.history import Life, Row, lives
+from fencepost_model.projection import Logged, OutsideModule, Projected, lifetime, project, quoted
+
+MODULES = ("Fencing", "Waits")
+NAME = "TraceOfLife"
+MANY = 1_000_000
+"""More tokens than any history has: no loss is ever one too many."""
+
+JAVA = (*tlc.QUICK, "-Xss64m")  # programs are walked by recursion
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What came of one life in one module: the refused row, or why the module does not speak of it."""
+
+    instance: str
+    module: str
+    actions: int
+    refused: Row | None = None
+    outside: str = ""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the life is a behaviour of the module, or outside of it."""
+        return self.refused is None
+
+
+def follow(rows: Sequence[Row], progress: Callable[[Followed], None] | None = None) -> Iterator[Followed]:
+    """Every life of a history in every module that it touches."""
+    for life in lives(rows):
+        for module in touched(life):
+            found = follow_life(life, module)
+            if progress is not None:
+                progress(found)
+            yield found
+
+
+def touched(life: Life) -> tuple[str, ...]:
+    """The modules that speak of a life: `Waits` where there is a clock to it, `Fencing` always."""
+    clocked = any(
+        row.action["kind"] in ("wait", "sleep") or row.action.name in ("SendEvent", "EndLifetime")
+        for row in life.rows
+        if not row.refused
+    )
+    return MODULES if clocked else MODULES[:1]
+
+
+def follow_life(life: Life, module: str) -> Followed:
+    """One life in one module."""
+    try:
+        projected = project(life, module)
+    except OutsideModule as why:
+        return Followed(life.instance, module, 0, outside=str(why))
+    if not projected.log:
+        return Followed(life.instance, module, 0, outside="nothing of it is the module's")
+    reached = _follow(projected)
+    refused = None if reached >= len(projected.log) else projected.log[reached].row
+    return Followed(life.instance, module, len(projected.log), refused)
+
+
+def _follow(projected: Projected) -> int:
+    """How many actions of the log TLC could follow."""
+    with tempfile.TemporaryDirectory(prefix="fencepost-trace-") as name:
+        folder = Path(name)
+        for module in tools.modules().glob("*.tla"):
+            text = module.read_text(encoding="utf-8")
+            (folder / module.name).write_text(text.replace("1..3", "1..Len(Names)"), encoding="utf-8")
+        path = folder / f"{NAME}.tla"
+        path.write_text(module_text(projected), encoding="utf-8")
+        configuration = folder / f"{NAME}.cfg"
+        configuration.write_text(configuration_text(projected), encoding="utf-8")
+        run = tlc.run(path, configuration, java=JAVA)
+    if run.outcome == "failed":
+        raise tools.MissingTools(f"TLC could not follow the history: {run.problem}")
+    return len(projected.log) if run.outcome == "violated" else run.depth - 1
+
+
+def configuration_text(projected: Projected) -> str:
+    """The bounds of a log: its own program, and no bound on faults."""
+    lines = ["SPECIFICATION TraceSpec", "INVARIANT NotDone", "CONSTANTS"]
+    lines += [
+        "  Names <- TraceNames",
+        "  Body <- TraceBody",
+        f"  MaxToken = {MANY}",
+        f"  MaxContexts = {MANY}",
+    ]
+    if projected.module == "Waits":
+        life, kept = lifetime(projected)
+        lines += ["  Size <- TraceSize", f"  MaxEvents = {MANY}", "  MaxInbox = 1024", f"  MaxBytes = {MANY}"]
+        lines += [f"  Lifetime = {life}", f"  Retention = {kept}"]
+    return "\n".join(lines) + "\n"
+
+
+def module_text(projected: Projected) -> str:
+    """The module that allows this log, and nothing else."""
+    names = ", ".join(f'"s{k}"' for k in range(1, len(projected.steps) + 1)) or '"s1"'
+    steps = ", ".join(projected.steps) or "Sleep(0)"
+    lines = [f"---- MODULE {NAME} ----", f"EXTENDS {projected.module}", "VARIABLE at", ""]
+    lines += [f"TraceNames == <<{names}>>", f"TraceBody == [p |-> <<{steps}>>]"]
+    if projected.module == "Waits":
+        sizes = " @@ ".join(f"({quoted(each)} :> 0)" for each in projected.types) or '("none" :> 0)'
+        lines[1] += ", TLC"
+        lines += [f"TraceSize == {sizes}"]
+    lines += [
+        "Trace == <<",
+        ",\n".join(map(_entry, projected.log)),
+        ">>",
+        _COMMON,
+        _OWN[projected.module],
+        _END,
+    ]
+    return "\n".join(lines)
+
+
+def _entry(logged: Logged) -> str:
+    fields = (
+        f'a |-> "{logged.action}", t |-> {logged.token}, y |-> {quoted(logged.type)}, n |-> {logged.amount}'
+    )
+    return f'  [{fields}, r |-> "{logged.result}", s |-> "{logged.status}"]'
+
+
+_COMMON = r"""
+Same == UNCHANGED vars
+Owns(t) == Live /\ t = own
+Ended == IF term' # None THEN term' ELSE dec'
+\* STA-1: awake, and not yet claimed, may be shown as it was parked.
+Shown(s) == Status' = s \/ (Status' = "queued" /\ s \in {"sleeping", "waiting", "running"})
+
+Common(e) ==
+  \/ e.a = "Stutter" /\ Same
+  \/ e.a = "Create" /\ Create("p")
+  \/ e.a = "Terminate" /\ Terminate
+  \/ e.a = "Claim" /\ Claim /\ own' = e.t
+  \/ e.a = "BeginStep" /\ First = e.n /\ BeginStep(e.t)
+  \/ e.a = "Replay" /\ Owns(e.t) /\ hist[Names[e.n]] # 0 /\ Same
+  \/ e.a = "Park" /\ Park(e.t) /\ (e.r = "kept") = (own' = e.t)
+  \/ e.a = "Settle" /\ Settle(e.t) /\ Ended = e.r
+  \/ e.a = "Wake" /\ Wake
+  \/ e.a = "Expire" /\ Expire
+  \/ e.a = "Crash" /\ Crash(e.t)
+  \/ e.a = "StopAck" /\ StopAck(e.t)
+"""
+
+_OWN = {
+    "Fencing": r"""
+Own(e) ==
+  \/ e.a = "Refused" /\ ~Owns(e.t) /\ Same
+  \/ e.a = "End" /\ Owns(e.t) /\ Decide("terminated") /\ UNCHANGED <<prog, hist>>
+  \/ /\ e.a = "CommitAttempt"
+     /\ CommitAttempt(e.t)
+     /\ e.r = "again" <=> fails' > fails
+     /\ e.r = "done" <=> \E s \in Steps : hist'[s] # hist[s] /\ hist'[s] = e.t
+     /\ e.r = "failed" <=> HasFailed' /\ ~HasFailed
+""",
+    "Waits": r"""
+Past(n, by, floor) == IF n - by > floor THEN n - by ELSE floor
+\* So many ticks at once.
+Elapse(n) ==
+  /\ left' = IF Pending THEN Past(left, n, -1) ELSE left
+  /\ life' = Past(life, n, 0)
+  /\ keep' = Past(keep, n, 0)
+  /\ UNCHANGED <<prog, own, token, ctx, hist, inbox, accepted, dec, term>>
+
+Own(e) ==
+  \/ e.a = "Elapse" /\ Elapse(e.n)
+  \/ e.a = "Refused" /\ ~(Owns(e.t) /\ life > 0) /\ Same
+  \/ e.a = "Works" /\ Owns(e.t) /\ life > 0 /\ Same
+  \/ e.a = "EndLifetime" /\ EndLifetime
+  \/ /\ e.a = "End"
+     /\ Owns(e.t)
+     /\ life > 0
+     /\ Decide("terminated")
+     /\ UNCHANGED <<prog, hist, accepted>>
+  \/ /\ e.a = "SendEvent"
+     /\ SendEvent(e.y)
+     /\ accepted' = e.n
+     /\ e.r = "handed" <=> hist' # hist
+     /\ e.r = "queued" <=> inbox' # inbox
+""",
+}
+
+_END = r"""
+TraceInit == Init /\ at = 0
+TraceNext ==
+  /\ at < Len(Trace)
+  /\ at' = at + 1
+  /\ LET e == Trace[at + 1]
+     IN  /\ Common(e) \/ Own(e)
+         /\ e.s = "" \/ Shown(e.s)
+TraceSpec == TraceInit /\ [][TraceNext]_<<vars, at>>
+NotDone == at < Len(Trace)
+====
+"""
