@@ -275,7 +275,7 @@ class Execution:
             self._call = None
             self._settle_promise(call.promise, call.kind, reply)
         elif isinstance(reply, BadArgument) and call is not None:
-            self._call = None
+            self._call, self._live_result = None, None  # what was no document is nobody's result
             call.promise.reject(TypeError(reply.message))
         else:
             self._die()

@@ -176,7 +176,9 @@ def commit_attempt(instance: Instance, action: CommitAttempt) -> Transition:
     closed = put_context(instance, Context(context.token, context.version))
     if isinstance(action.result, Unfit) and latitude.invalid_result == "type-error":  # DO-9
         text = "the effect's result is no document"
-        return Transition(evolve(instance, contexts=closed), UnfitResult(text), ("DO-8",))
+        history = instance.history.drop(name)  # as a refused call it leaves no record (STP-4a)
+        unused = evolve(instance, contexts=closed, history=history, current=None)
+        return Transition(unused, UnfitResult(text), ("DO-8",))
     if not action.failed and not isinstance(action.result, Unfit):
         outcome = Succeeded(action.result)
         finished = put_step(instance, name, step._replace(outcome=outcome), contexts=closed)
