@@ -40,7 +40,7 @@ from fencepost_model import abstraction
 from fencepost_model.abstraction import NUMBER
 from fencepost_model.bounds import NAMES, Bounds
 from fencepost_model.fencing import LATER
-from fencepost_model.universe import LEASE_UNTIL, VERSION, Move, One, Universe, at_rest
+from fencepost_model.universe import LEASE_UNTIL, VERSION, Move, One, Universe, at_rest, forgetful
 from fencepost_model.values import State
 
 STEP = NAMES[0]
@@ -269,14 +269,14 @@ class Resource(Universe[Name]):
 
 def _rest(move: Move[One]) -> Move[One]:
     """The move with what no bound lets anybody tell at rest: attempts are never used up here."""
-    slot = move.world.slot
+    slot, code = forgetful(move.world)
     if not isinstance(slot, Instance):
         return move
     if not slot.live:
-        slot = evolve(slot, token=0, history=at_rest(slot.history))
+        slot = evolve(slot, token=0, history=at_rest(slot.history), current=None, lease_until=0)
     elif (step := slot.history.get(STEP)) is not None and step.failures:
         slot = evolve(slot, history=slot.history.put(STEP, step._replace(failures=0)))
-    return Move(move.name, One(slot, move.world.code), move.actions)
+    return Move(move.name, One(slot, code), move.actions)
 
 
 _BY_CALLERS = frozenset({"Create", "Terminate"})

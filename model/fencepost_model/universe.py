@@ -35,7 +35,7 @@ from fencepost.machine.actions import (
 )
 from fencepost.machine.records import FrozenMap, evolve
 from fencepost.machine.replies import Parked, Pending, Recorded, Reply, Run
-from fencepost.machine.state import MILLISECONDS, Failed, Instance, Kind, Step
+from fencepost.machine.state import MILLISECONDS, Context, Failed, Instance, Kind, Step
 
 from fencepost_model import abstraction
 from fencepost_model.bounds import NAMES, Bounds
@@ -121,6 +121,19 @@ class One(NamedTuple):
 _RUNNING = (Run, Pending)
 
 
+def forgetful(world: One) -> One:
+    """The world in which fenced contexts have forgotten what they called: late reports are looked at
+    in `Fencing`."""
+    slot = world.slot
+    if not isinstance(slot, Instance) or all(not open or token == slot.owner for token, open in world.code):
+        return world
+    contexts = tuple(
+        each if each.token == slot.owner else Context(each.token, each.version) for each in slot.contexts
+    )
+    code = tuple((token, open if token == slot.owner else "") for token, open in world.code)
+    return One(evolve(slot, contexts=contexts), code)
+
+
 @lru_cache(maxsize=1 << 14)
 def at_rest(history: FrozenMap[str, Step]) -> FrozenMap[str, Step]:
     """The history with its unfinished steps due at instant 0: nobody waits for them."""
@@ -158,15 +171,17 @@ class OneInstance(Universe[One]):
 
     def moves(self, world: One) -> Iterator[Move[One]]:
         for move in self.offered(world):
-            slot = move.world.slot
-            if slot is world.slot or not isinstance(slot, Instance) or slot.live:
-                yield move
-            else:
-                yield Move(move.name, One(self.rest(slot), move.world.code), move.actions)
+            rest = self.settled(move.world)
+            yield move if rest is move.world else Move(move.name, rest, move.actions)
+
+    def settled(self, world: One) -> One:
+        """The world with what nothing can look at any more at rest."""
+        slot = world.slot
+        return One(self.rest(slot), world.code) if isinstance(slot, Instance) and not slot.live else world
 
     def rest(self, slot: Instance) -> Instance:
-        """The slot of an instance that is decided, with what nothing can look at any more at rest."""
-        return evolve(slot, history=at_rest(slot.history))
+        """The slot of an instance that is decided, at rest."""
+        return evolve(slot, history=at_rest(slot.history), current=None, lease_until=0)
 
     def offered(self, world: One) -> Iterator[Move[One]]:
         """Everything that the machine accepts in this world."""

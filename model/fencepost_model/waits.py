@@ -19,7 +19,7 @@ from fencepost_spec.limits import Limits
 
 from fencepost_model import abstraction
 from fencepost_model.bounds import Bounds
-from fencepost_model.universe import Move, One, OneInstance
+from fencepost_model.universe import Move, One, OneInstance, forgetful
 from fencepost_model.values import State
 
 ENDLESS = 99
@@ -92,6 +92,9 @@ class Waits(OneInstance):
             terminal=_moved(slot.terminal, past),
             terminal_at=max(slot.terminal_at - MILLISECONDS, past) if slot.terminal else slot.terminal_at,
         )
+
+    def settled(self, world: One) -> One:
+        return super().settled(forgetful(world))
 
     def rest(self, slot: Instance) -> Instance:
         return evolve(super().rest(slot), token=0, ends_at=0)
