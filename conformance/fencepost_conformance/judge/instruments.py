@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from fencepost.machine import Vacant
+from fencepost.machine import Vacant, parked_on
 from fencepost.machine.actions import Close
 from fencepost.machine.records import evolve
 from fencepost.machine.state import Instance
@@ -20,6 +20,7 @@ from ..observations import NO_ANSWER, Observation
 from ..probe.values import build
 from .judgement import MILLISECONDS, Entry, Judgement
 from .states import FOREVER, State, Trap, follow
+from .tallies import hold_statuses
 from .track import Track
 from .verdict import Refused, Unjudged
 from .world import World
@@ -62,7 +63,7 @@ def observed(judgement: Judgement, entry: Entry, observations: list[Observation]
     if entry.get("on", "workflow") != "workflow":
         return
     for each in observations:
-        judgement.tallies.hold_statuses(each.answer, judgement.tracks.values())
+        hold_statuses(each.answer, judgement.tracks.values())
 
 
 # Owners
@@ -132,7 +133,13 @@ def restart(judgement: Judgement, entry: Entry, observations: list[Observation])
 
 def _restart_of(track: Track, state: State) -> list[State]:
     taken = tuple(each for each in state.flights if each.reply is not None)
-    return [_befallen(track, state.having(flights=taken), "kill")]
+    lost = _befallen(track, state.having(flights=taken), "kill")
+    if isinstance(lost.slot, Instance) and not lost.slot.closed and parked_on(lost.slot) is not None:
+        return [
+            lost,
+            lost.having(slot=evolve(lost.slot, current=None)),
+        ]  # CTX-3a: one more, of what is parked
+    return [lost]
 
 
 def _retired(track: Track, state: State) -> list[State]:

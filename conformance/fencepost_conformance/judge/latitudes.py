@@ -57,13 +57,12 @@ ALWAYS: Mapping[str, str] = {"overlapped_effect": "started"}
 HOST: Mapping[str, str] = {
     "unprovable_terminate": "a terminate that is not proven is rejected, or not answered (replies)",
     "broken_module": "the probe's module is never broken",
-    "extra_contexts": "runs and marks have a lower bound only (tallies)",
+    "extra_contexts": "runs and marks have a lower bound only (tallies), and a restart may run what is parked",
     "error_message": "messages and further keys of a status are not compared (replies)",
-    "bad_id_look_up": "a look-up under an id that is none may be rejected in any way (replies)",
-    "not_ready": "a create without a Deployment may be rejected in any way (callers)",
-    "clock": "a history is judged once in milliseconds and once in whole seconds (judgement)",
+    "bad_id_look_up": "a look-up under an id that is none may be rejected in any way (calling)",
+    "not_ready": "a create without a Deployment may be rejected in any way (calling)",
+    "clock": "a history is judged once in milliseconds and once in whole seconds",
     "counts_after_retention": "counts range over both (tallies)",
-    "handle_terminate": "read by the machine",
 }
 """Field -> where a judge admits it, for fields that belong to a Host's runtime."""
 

@@ -15,7 +15,6 @@ from fencepost.contexts.execution import ProposeCommit, ProposePark, ProposeSett
 from fencepost.machine import Transition, apply, enabled, next_instant
 from fencepost.machine.actions import (
     Action,
-    BeginStep,
     Claim,
     CommitAttempt,
     Crash,
@@ -32,9 +31,10 @@ from fencepost.machine.records import FrozenMap, evolve
 from fencepost.machine.replies import Fenced, Impossible, Parked, Rejected, Stopped, Unproven
 from fencepost.machine.state import Instance, Slot
 
-from .code import GO, Begins, Chooses, Input, Node, Passed, Programme, Rests
-from .latitudes import CHOICES, overlaps, set_aside, traits
+from .code import GO, Input, Node, Programme, Rests
+from .latitudes import overlaps, set_aside, traits
 from .states import FOREVER, Condition, Flight, Mind, State, Trap, follow, set_mind
+from .walking import Walk
 from .world import World
 
 
@@ -336,7 +336,7 @@ class Moves:
         start = state.minds[place].node
         assert start is not None
         programme = self._programme_of(state, place)
-        pending = [_Place(self, start, input, slot, token, (), clauses)]
+        pending = [Walk(self, start, input, slot, token, (), clauses)]
         while pending:
             here = pending.pop()
             here.pending = pending
@@ -348,7 +348,7 @@ class Moves:
         assert isinstance(slot, Instance)
         return self.programme(slot.params, slot.contexts[place].version)
 
-    def _arrived(self, state: State, place: int, end: Node, here: "_Place", owns: bool, what: str) -> Move:
+    def _arrived(self, state: State, place: int, end: Node, here: Walk, owns: bool, what: str) -> Move:
         rests = end.request
         assert isinstance(rests, Rests)
         marks, runs, perhaps = state.marks, state.runs, state.perhaps
@@ -366,51 +366,6 @@ class Moves:
         minds = set_mind(state, place, mind)
         moved = follow(state, here.slot, minds=minds, marks=marks, runs=runs, perhaps=perhaps)
         return Move(moved, owns, what or "the code goes on", here.clauses)
-
-
-class _Place:
-    """Where a walk stands: the slot, and what was passed; it answers what the code asks on its way."""
-
-    def __init__(
-        self,
-        moves: Moves,
-        node: Node,
-        input: Input,
-        slot: Slot,
-        token: int,
-        passed: tuple[Passed, ...],
-        clauses: tuple[str, ...],
-    ) -> None:
-        self.moves, self.node, self.input, self.slot, self.token = moves, node, input, slot, token
-        self.passed, self.clauses = passed, clauses
-        self.pending: list[_Place] = []
-
-    def went(self, passed: Passed) -> None:
-        self.passed = (*self.passed, passed)
-
-    def answer(self, node: Node) -> Input:
-        """What the code is told at `node`; the other answers are kept for later walks."""
-        request = node.request
-        if isinstance(request, Chooses):
-            first, *others = CHOICES[request.field]
-            for other in others:
-                self._keep(node, ("choice", other), self.slot, ())
-            return ("choice", first)
-        now, action = self.moves.world.now, Action(0)
-        if isinstance(request, Begins):
-            action = BeginStep(now, self.token, request.kind, request.name, request.arguments)
-        else:
-            action = Park(now, self.token)
-        found = self.moves.transitions(self.slot, action)
-        for slot, reply, clauses in found[1:]:
-            self._keep(node, ("reply", reply), slot, clauses)
-        self.slot, reply, clauses = found[0]
-        self.clauses = (*self.clauses, *clauses)
-        return ("reply", reply)
-
-    def _keep(self, node: Node, input: Input, slot: Slot, clauses: tuple[str, ...]) -> None:
-        because = (*self.clauses, *clauses)
-        self.pending.append(_Place(self.moves, node, input, slot, self.token, self.passed, because))
 
 
 ANY_MARK = "*"

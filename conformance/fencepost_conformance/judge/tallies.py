@@ -23,36 +23,55 @@ MOST_SUMS = 4096
 
 
 class Tallies:
-    """The journal of one scenario, as far as it was looked at."""
+    """The journal of one scenario, as far as it was looked at.
+
+    Only what changed is looked at again: counts that are others than before, and ids at which something may
+    have happened.
+    """
 
     def __init__(self, ignored: Iterable[str]) -> None:
         self.ignored = frozenset(ignored)  # marks of floating timers
-        self.foggy = False  # effects of an instance that nobody knows of are counted, too
-        self._effects: dict[str, int] = {}
-        self._names: dict[str, set[str]] = {}
+        self.foggy = False  # an instance that nobody knows of is counted, too
+        self._before: dict[str, dict[str, int]] = {"effects": {}, "runs": {}, "marks": {}}
+        self._beginning: dict[str, set[str]] = {}  # step -> ids that may have begun its effect
+        self._passing: dict[str, set[str]] = {}  # label -> ids that may have passed the mark
 
     def hold(self, counts: Mapping[str, Any], tracks: Mapping[str, Track], touched: Iterable[str]) -> None:
         """Keep the states that fit what the journal counted; Refused when none does."""
         touched = list(touched)
+        effects, labels = set[str](), set[str]()
         for id in touched:
             for state in tracks[id].states:
+                effects.update(state.effects)
+                labels.update(state.marks, state.perhaps)
                 for name in state.effects:
-                    self._names.setdefault(name, set()).add(id)
-        seen = counts.get("effects", {})
-        names = {name for name, count in seen.items() if self._effects.get(name, 0) != count}
-        for id in touched:
-            names |= {name for state in tracks[id].states for name in state.effects}
-        for name in sorted(names):
-            self._hold_effect(name, seen.get(name, 0), tracks)
-        self._effects = dict(seen)
-        self._hold_runs(counts.get("runs", {}), tracks, touched)
-        self._hold_marks(counts.get("marks", {}), tracks, touched)
-
-    def _hold_effect(self, name: str, seen: int, tracks: Mapping[str, Track]) -> None:
-        ids = sorted(self._names.get(name, ()))
-        values = {id: {state.effects.get(name, 0) for state in tracks[id].states} for id in ids}
+                    self._beginning.setdefault(name, set()).add(id)
+                for label in (*state.marks, *state.perhaps):
+                    self._passing.setdefault(label, set()).add(id)
         if self.foggy:
             return
+        seen = counts.get("effects", {})
+        for name in sorted(effects | self._changed("effects", seen)):
+            self._hold_effect(name, seen.get(name, 0), tracks)
+        seen = counts.get("runs", {})
+        for id in sorted(set(touched) | self._changed("runs", seen)):
+            _hold_runs(id, seen.get(id, 0), tracks.get(id))
+        seen = counts.get("marks", {})
+        anywhere = self._passing.get(ANY_MARK, set())
+        for label in sorted((labels | self._changed("marks", seen)) - self.ignored - {ANY_MARK}):
+            ids = sorted(self._passing.get(label, set()) | anywhere)
+            _hold_mark(label, seen.get(label, 0), [tracks[id] for id in ids])
+
+    def _changed(self, kind: str, seen: Mapping[str, int]) -> set[str]:
+        """The names of which the journal has another count than it had."""
+        before = self._before[kind]
+        changed = {name for name, _ in seen.items() - before.items()}
+        before.update((name, seen[name]) for name in changed)
+        return changed
+
+    def _hold_effect(self, name: str, seen: int, tracks: Mapping[str, Track]) -> None:
+        ids = sorted(self._beginning.get(name, ()))
+        values = {id: {state.effects.get(name, 0) for state in tracks[id].states} for id in ids}
         for id in ids:
             others = _sums([values[other] for other in ids if other != id])
             kept = [
@@ -74,73 +93,56 @@ class Tallies:
         clauses = [*of_effects(count, sums or ()), *(clause for id in ids for clause in tracks[id].trail())]
         return Refused(seen, possible, states, clauses, f"effects of {name}")
 
-    def _hold_runs(
-        self, seen: Mapping[str, int], tracks: Mapping[str, Track], touched: Iterable[str]
-    ) -> None:
-        for id in sorted({*touched, *(set(seen) & set(tracks))}):
-            count = seen.get(id, 0)
-            track = tracks[id]
-            kept = [state for state in track.states if state.runs == count or 1 <= state.runs < count]
-            if not kept and not self.foggy:
-                least = sorted({state.runs for state in track.states})
-                possible = [{"runs": {id: {"atLeast": each}}} for each in least]
-                raise Refused({"runs": {id: count}}, possible, track.told(), ("CTX-3", "ABI-2"))
-            if kept:
-                _narrow(track, kept)
-        if not self.foggy:
-            for id in sorted(set(seen) - set(tracks)):
-                raise Refused({"runs": {id: seen[id]}}, [{"runs": {id: 0}}], [], ("BND-3", "ABI-2"))
 
-    def _hold_marks(
-        self, seen: Mapping[str, int], tracks: Mapping[str, Track], touched: Iterable[str]
-    ) -> None:
-        seen = {label: count for label, count in seen.items() if label not in self.ignored}
-        places: dict[str, list[str]] = {}
-        for id, track in tracks.items():
-            labels = {label for state in track.states for label in (*state.marks, *state.perhaps)}
-            for label in labels:
-                places.setdefault(label, []).append(id)
-        anywhere = places.get(ANY_MARK, [])
-        for label in sorted({*seen, *places} - self.ignored - {ANY_MARK}):
-            ids = list(dict.fromkeys([*places.get(label, ()), *anywhere]))
-            if not self.foggy:
-                self._hold_mark(label, seen.get(label, 0), [tracks[id] for id in ids])
+def _hold_runs(id: str, seen: int, track: Track | None) -> None:
+    """A Host may always start one more context, but none of an instance that it does not have."""
+    if track is None:
+        raise Refused({"runs": {id: seen}}, [{"runs": {id: 0}}], [], ("BND-3", "ABI-2"))
+    kept = [state for state in track.states if state.runs == seen or 1 <= state.runs < seen]
+    if not kept:
+        least = sorted({state.runs for state in track.states})
+        possible = [{"runs": {id: {"atLeast": each}}} for each in least]
+        clauses = ["CTX-3", "ABI-2", "DO-5", *track.trail()]
+        raise Refused({"runs": {id: seen}}, possible, track.told(), clauses)
+    _narrow(track, kept)
 
-    def _hold_mark(self, label: str, seen: int, tracks: list[Track]) -> None:
-        if len(tracks) == 1:
-            kept = [state for state in tracks[0].states if _may_have(state, label, seen)]
-            fits = bool(kept)
-            if fits:
-                _narrow(tracks[0], kept)
-        else:
-            least = sum(min(state.marks.get(label, 0) for state in track.states) for track in tracks)
-            fits = least <= seen and bool(tracks or not seen)
-        if not fits:
-            known = sorted({state.marks.get(label, 0) for track in tracks for state in track.states} or {0})
-            possible = [{"marks": {label: {"atLeast": each} if each else 0}} for each in known]
+
+def _hold_mark(label: str, seen: int, tracks: list[Track]) -> None:
+    """A mark was passed at least as often as contexts did, and only where one could."""
+    if len(tracks) == 1:
+        kept = [state for state in tracks[0].states if _may_have(state, label, seen)]
+        fits = bool(kept)
+        if fits:
+            _narrow(tracks[0], kept)
+    else:
+        least = sum(min(state.marks.get(label, 0) for state in track.states) for track in tracks)
+        fits = least <= seen and bool(tracks or not seen)
+    if not fits:
+        known = sorted({state.marks.get(label, 0) for track in tracks for state in track.states} or {0})
+        possible = [{"marks": {label: {"atLeast": each} if each else 0}} for each in known]
+        states = [line for track in tracks for line in track.told()]
+        clauses = ["TRM-4", "STP-12", "STP-6", "TRM-1"] if seen else ["CTX-3"]
+        clauses += [clause for track in tracks for clause in track.trail()]
+        raise Refused({"marks": {label: seen}}, possible, states, clauses)
+
+
+def hold_statuses(observed: Any, tracks: Iterable[Track]) -> None:
+    """Hold `instanceCounts` against what each id may count for (OBS-1, OBS-3)."""
+    counts = observed.get("instanceCounts") if isinstance(observed, Mapping) else None
+    if not isinstance(counts, Mapping):
+        return
+    least: dict[str, int] = dict.fromkeys(counts, 0)
+    most: dict[str, int] = dict.fromkeys(counts, 0)
+    for track in tracks:
+        possible = [_statuses(track, state) for state in track.states]
+        for status in counts:
+            least[status] += all(found == {status} for found in possible)
+            most[status] += any(status in found for found in possible)
+    for status, count in counts.items():
+        if not least[status] <= count <= most[status]:
+            possible_counts = [{status: each} for each in range(least[status], most[status] + 1)]
             states = [line for track in tracks for line in track.told()]
-            clauses = ["TRM-4", "STP-12", "STP-6", "TRM-1"] if seen else ["CTX-3"]
-            clauses += [clause for track in tracks for clause in track.trail()]
-            raise Refused({"marks": {label: seen}}, possible, states, clauses)
-
-    @staticmethod
-    def hold_statuses(observed: Any, tracks: Iterable[Track]) -> None:
-        """Hold `instanceCounts` against what each id may count for (OBS-1, OBS-3)."""
-        counts = observed.get("instanceCounts") if isinstance(observed, Mapping) else None
-        if not isinstance(counts, Mapping):
-            return
-        least: dict[str, int] = dict.fromkeys(counts, 0)
-        most: dict[str, int] = dict.fromkeys(counts, 0)
-        for track in tracks:
-            possible = [_statuses(track, state) for state in track.states]
-            for status in counts:
-                least[status] += all(found == {status} for found in possible)
-                most[status] += any(status in found for found in possible)
-        for status, count in counts.items():
-            if not least[status] <= count <= most[status]:
-                possible_counts = [{status: each} for each in range(least[status], most[status] + 1)]
-                states = [line for track in tracks for line in track.told()]
-                raise Refused({status: count}, possible_counts, states, ("OBS-1",))
+            raise Refused({status: count}, possible_counts, states, ("OBS-1",))
 
 
 def _statuses(track: Track, state: State) -> set[str | None]:
