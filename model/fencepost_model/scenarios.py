@@ -29,6 +29,7 @@ from fencepost.machine.state import Instance
 from fencepost_spec.limits import FORM
 
 from fencepost_model import abstraction
+from fencepost_model.messages import Entry
 from fencepost_model.resource import Name
 from fencepost_model.universe import Call, Move, One, OneInstance, Universe
 from fencepost_model.waits import Waits
@@ -373,3 +374,19 @@ class _ResourceScript:
             self.entries.append({"kill": id, "at": "now"})
         if name in ("Claim", "BeginStep", "CommitAttempt", "StopAck", "Wake", "Settle"):
             self.entries.append({"settle": True})
+
+
+def along(walked: Universe[Any], trace: Sequence[Entry]) -> Path | None:
+    """The path of a counterexample through the universe, or None where the machine cannot go that way."""
+    worlds: list[tuple[Any, tuple[Move[Any], ...], tuple[EdgeClass, ...]]] = [(walked.initial(), (), ())]
+    for entry in trace[1:]:
+        following: dict[Any, tuple[Any, tuple[Move[Any], ...], tuple[EdgeClass, ...]]] = {}
+        for world, moves, classes in worlds:
+            for move in walked.moves(world):
+                if move.name == entry.action and walked.image(move.world) == entry.state:
+                    met = (move.world, (*moves, move), (*classes, edge_class(world, move)))
+                    following.setdefault(move.world, met)
+        if not following:
+            return None
+        worlds = list(following.values())
+    return Path(worlds[0][1], worlds[0][2])

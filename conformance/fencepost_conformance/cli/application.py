@@ -21,6 +21,7 @@ COMMANDS = {
     "explain": "explain",
     "list": "listing",
     "self-test": "self_test",
+    "model": "model",
 }
 INTERRUPTED = 130
 

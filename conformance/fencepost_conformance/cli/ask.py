@@ -45,7 +45,7 @@ def command(file: str, wants_json: bool, instance: str | None) -> None:
     result = run_scenario(InProcess(watched), scenario)
     rows = [row for row in _rows(watched) if instance in (None, row.instance) or not row.instance]
     if wants_json:
-        click.echo(json.dumps([_document(row) for row in rows], indent=1))
+        click.echo(json.dumps([document(row) for row in rows], indent=1))
     else:
         _print(screen.console(), rows, result)
     click.get_current_context().exit(EXIT_STATUS[result.outcome])
@@ -55,7 +55,8 @@ def _rows(watched: Watched) -> Iterable[Row]:
     return timeline(watched) if watched.kept is not None else ()
 
 
-def _document(row: Row) -> dict[str, object]:
+def document(row: Row) -> dict[str, object]:
+    """A row as JSON has it; the instant is in seconds."""
     return {
         "at": row.at / MILLISECONDS,
         "instance": row.instance,
