@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from fencepost_conformance import judging
-from fencepost_conformance.adapter import INSTRUMENTS, PROTOCOL, AdapterFault, Connection, Handshake
-from fencepost_conformance.generate import coverage, reduction
+from fencepost_conformance.adapter import INSTRUMENTS, AdapterFault, Connection, Handshake
+from fencepost_conformance.generate import coverage, reach, reduction
 from fencepost_conformance.generate.arguments import Plan, Trap
 from fencepost_conformance.generate.deadlines import OFFSETS, around, in_play
 from fencepost_conformance.generate.machine import ScenarioMachine
-from fencepost_conformance.generate.profiles import PROFILES, Profile
+from fencepost_conformance.generate.profiles import FIXED_SEED, PROFILES, Profile
 from fencepost_conformance.generate.programs import Program, programs
-from fencepost_conformance.generate.search import Found, search
+from fencepost_conformance.generate.search import Enough, Found, Search, search
 from fencepost_conformance.generate.stage import Stage
 from fencepost_conformance.generate.telling import told
 from fencepost_conformance.hosts import resolve
@@ -26,6 +26,7 @@ from fencepost_conformance.judging import Verdict
 from fencepost_conformance.observations import Observation
 from fencepost_conformance.runner import greet, run_scenario
 from fencepost_conformance.scenario import Scenario, problems
+from fencepost_spec import catalogue
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -349,8 +350,36 @@ def test_actions_are_counted_by_the_status_in_which_they_found_their_instance() 
     assert counts.clauses["WFE-3"] > 0
 
 
+def test_no_clause_within_reach_is_at_zero_in_continuous_integration(
+    judge: Callable[[Refusal], None],
+) -> None:
+    """With the stand-in judge, and no longer than it takes."""
+    clauses = catalogue.load().clauses
+    judged = {name for name, clause in clauses.items() if clause.strength in ("required", "derived")}
+    within = judged - reach.OUT_OF_REACH.keys()
+
+    class Enquiry(Search):
+        def finished(self, stage: Stage) -> None:
+            super().finished(stage)
+            if within <= self.coverage.clauses.keys():
+                raise Enough
+
+    enquiry = Enquiry(resolve("reference"), PROFILES["ci"])
+    enquiry.run(FIXED_SEED)
+    assert sorted(within - enquiry.coverage.clauses.keys()) == []
+
+
+def test_what_is_out_of_reach_has_a_reason_and_is_a_clause() -> None:
+    clauses = catalogue.load().clauses
+    named = [*reach.IN_PROGRAMS.values(), *reach.IN_SCHEDULES.values(), *reach.ODDITIES.values()]
+    named += [each for _, each in reach.SEEN] + [(clause,) for _, clause in reach.IN_TRACES]
+    reached = {clause for group in named for clause in group}
+    assert reached | reach.OUT_OF_REACH.keys() <= clauses.keys()
+    assert not reached & reach.OUT_OF_REACH.keys()
+    assert all(reach.OUT_OF_REACH.values())
+
+
 def test_the_profiles_grow() -> None:
     quick, ci, soak = (PROFILES[name] for name in ("quick", "ci", "soak"))
     assert quick.examples < ci.examples < soak.examples
     assert ci.fixed_seed
-    assert PROTOCOL

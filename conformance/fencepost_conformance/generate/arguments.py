@@ -112,3 +112,8 @@ def a_trap(stage: Stage, deed: str) -> st.SearchStrategy[Trap]:
     """A trap at a point of any program so far."""
     steps = [each for program in stage.programs.values() for each in program.operations]
     return traps_of(Program(tuple(steps)), [deed], now=True)
+
+
+an_id = one_of(lambda stage: stage.ids)
+a_plan = of_stage(plans)
+a_call_kind = st.sampled_from(("sendEvent", "terminate"))

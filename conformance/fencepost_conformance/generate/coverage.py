@@ -41,6 +41,7 @@ class Coverage:
             self.pairs.update(stage.pairs)
             return
         self.clauses.update(clause for moment in host.trace for clause in moment.clauses)
+        self.clauses.update(reach.shown(host.trace))
         self.pairs.update(_pairs(host))
 
     def actions(self) -> list[str]:

@@ -16,7 +16,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from .. import judging
 from ..adapter import AdapterFault, Connection, Handshake
-from ..judging import Verdict
 from ..scenario import ScenarioError
 from .arguments import (
     PAYLOADS,
@@ -24,35 +23,26 @@ from .arguments import (
     Opening,
     Plan,
     Trap,
+    a_call_kind,
+    a_plan,
     a_trap,
+    an_id,
     event_types,
     of_stage,
     one_of,
     openings,
-    plans,
 )
-from .deadlines import Around
+from .deadlines import LEASE, LIFETIME, RETENTION, Around
 from .programs import TYPES
 from .stage import IDS, Entry, Stage
+from .watching import Watch, error_class
 
-JUDGED_EVERY = 12  # entries
+JUDGED_EVERY = 60  # entries: the judge begins anew each time
+_FAR = (LEASE, RETENTION)
 MOST_CREATES = 5  # in one scenario
 EPILOGUE = 3  # deadlines that are waited for at the end
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
-
-
-class NotAdmitted(AssertionError):
-    """No Host may show what was seen; a subclass for each clause, so that each is a failure of its own."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(verdict.message)
-        self.verdict = verdict
-
-
-an_id = one_of(lambda stage: stage.ids)
-a_plan = of_stage(plans)
-a_call_kind = st.sampled_from(("sendEvent", "terminate"))
 
 
 def _when(instrument: str = "", holds: Callable[[Stage], Any] = lambda stage: True) -> Callable[[Rule], Rule]:
@@ -67,19 +57,6 @@ def _when(instrument: str = "", holds: Callable[[Stage], Any] = lambda stage: Tr
 
 def _any(stage: Stage) -> bool:
     return bool(stage.ids)
-
-
-class Watch:
-    """What somebody who looks on is told of each scenario."""
-
-    def finished(self, stage: Stage) -> None:
-        """A scenario is over, and the Host is still there."""
-
-    def failed(self, stage: Stage, verdict: Verdict) -> None:
-        """A scenario was judged and is not admitted."""
-
-    def broken(self, stage: Stage, fault: Exception) -> None:
-        """The adapter, or the judge, broke down in a scenario."""
 
 
 class ScenarioMachine(RuleBasedStateMachine):
@@ -169,9 +146,12 @@ class ScenarioMachine(RuleBasedStateMachine):
         self._settle()
         self._look()
 
-    @_when("clock", lambda stage: stage.instants())
-    @rule(instant=one_of(lambda stage: stage.instants()), settled=st.booleans())
-    def move_the_clock(self, instant: Around, settled: bool) -> None:
+    @_when("clock", lambda stage: any(each.deadline.what in _FAR for each in stage.instants()))
+    @rule(
+        instant=one_of(lambda stage: [each for each in stage.instants() if each.deadline.what in _FAR]),
+        settled=st.booleans(),
+    )
+    def move_the_clock_far(self, instant: Around, settled: bool) -> None:
         self._advance_to(instant.at)
         if settled:
             self._settle()
@@ -183,6 +163,23 @@ class ScenarioMachine(RuleBasedStateMachine):
     def move_the_clock_to_a_step(self, instant: Around) -> None:
         self._advance_to(instant.at)
         self._judge_now_and_then()
+
+    @_when("clock", lambda stage: any(each.deadline.what == LIFETIME for each in stage.instants()))
+    @rule(
+        instant=one_of(lambda stage: [each for each in stage.instants() if each.deadline.what == LIFETIME]),
+        call=st.sampled_from(("sendEvent", "terminate", "release")),
+        sure=st.booleans(),
+    )
+    def call_around_the_end_of_a_lifetime(self, instant: Around, call: str, sure: bool) -> None:
+        if not sure:  # it ends everything at once
+            return
+        id, gates = instant.deadline.instance, self.stage.closed_gates()
+        self._advance_to(instant.at)
+        if call == "release" and gates:
+            self._release(gates[0])
+        else:
+            self._play({"terminate": id} if call == "terminate" else self._event(id, TYPES[0], "none"))
+        self._look(id)
 
     @_when("clock", _any)
     @rule()
@@ -276,14 +273,13 @@ class ScenarioMachine(RuleBasedStateMachine):
         self.stage.frozen.clear()
         self._settle()
         self._play({"recreateResource": True})
-        self._look()
+        self._look(*self.stage.ids)
 
     # What is drawn more often than the rest: Hypothesis counts a rule once for each name that it has here
 
     _create_again = create
     _settle_again = settle
     _send_again = _send_once_more = send_event
-    _move_again = move_the_clock
     _move_to_a_step_again = _move_to_a_step_once_more = move_the_clock_to_a_step
 
     # The end
@@ -312,7 +308,7 @@ class ScenarioMachine(RuleBasedStateMachine):
         for gate in stage.closed_gates():
             self._release(gate)
         self._settle()
-        self._look()
+        self._look(*stage.ids)
         for _ in range(EPILOGUE):
             ahead = [each for each in stage.instants() if each.where == "1 s past" and each.deadline.step]
             if not ahead:
@@ -391,14 +387,7 @@ class ScenarioMachine(RuleBasedStateMachine):
         if verdict is not None:
             self._over = True
             self.watch.failed(self.stage, verdict)
-            raise _error_class(verdict.clauses[0])(verdict)
-
-
-_ERRORS: dict[str, type[NotAdmitted]] = {}
-
-
-def _error_class(clause: str) -> type[NotAdmitted]:
-    return _ERRORS.setdefault(clause, type(f"Breaks{clause.replace('-', '')}", (NotAdmitted,), {}))
+            raise error_class(verdict.clauses[0])(verdict)
 
 
 def counted(stage: Stage) -> None:

@@ -139,7 +139,7 @@ class Author:
 
     def _closing(self) -> list[Operation]:
         endings: list[Operation] = [{"return": {"$": "out"}}] * 6
-        endings += [{"return": {}}, {"throw": "last"}, {"return": {"$oddity": "arrayRoot"}}]
+        endings += [{"return": {}}, {"throw": "last"}]
         return [self.pick(endings)] if not self.chance(8) else []
 
     def block(self, most: int, depth: int) -> list[Operation]:
@@ -269,6 +269,17 @@ class Author:
         """One name in every turn of a loop: it replays from the second on."""
         return [{"repeat": 2, "ops": [self.step()]}]
 
+    def unfit(self) -> list[Operation]:
+        """A result or an output that is no document."""
+        kind = self.pick(_UNFIT)
+        if self.chance(2):
+            return [{"return": {"$oddity": kind}}]
+        step: Operation = {"do": self.fresh(), "effect": {"oddity": kind}}
+        if self.chance(2):
+            step["retry"] = dict(self.pick(_POLICIES))
+        error = self._error(step)
+        return [step, {"if": {"$": error}, "then": [_keep(f"{error}.name", error)]}]
+
     def thrown(self) -> list[Operation]:
         return [{"throw": "here"}]
 
@@ -288,17 +299,18 @@ def _keep(path: str, key: str) -> Operation:
 
 Effect = Callable[[Author, str], dict[str, Any]]
 
-_PLAIN_EFFECTS: tuple[Effect, ...] = (
-    lambda author, name: {"value": author.pick(_VALUES)},
-    lambda author, name: {"throw": "boom"},
-    lambda author, name: {"undefined": True},
-)
+_VALUE: Effect = lambda author, name: {"value": author.pick(_VALUES)}  # noqa: E731
+_THROW: Effect = lambda author, name: {"throw": "boom"}  # noqa: E731
+_UNDEFINED: Effect = lambda author, name: {"undefined": True}  # noqa: E731
+_GATE: Effect = lambda author, name: {"gate": f"g-{name}", "then": {"value": {"at": name}}}  # noqa: E731
+_PLAIN_EFFECTS: tuple[Effect, ...] = (_VALUE, _THROW, _UNDEFINED)
 
 _EFFECTS: tuple[Effect, ...] = (
-    *_PLAIN_EFFECTS,
-    lambda author, name: {"value": {"at": name}},
+    *[_VALUE] * 3,
+    _THROW,
+    _UNDEFINED,
     lambda author, name: {"gate": f"g-{name}", "then": author.effect(name, 1)},
-    lambda author, name: {"gate": f"g-{name}", "then": {"value": {"at": name}}},
+    *[_GATE] * 3,
     lambda author, name: {
         "attempts": [author.effect(name, 1) for _ in range(author.draw(st.integers(2, 3)))]
     },
@@ -306,11 +318,10 @@ _EFFECTS: tuple[Effect, ...] = (
     lambda author, name: {"oddity": author.pick(_UNFIT)},
 )
 
-_STEPS: tuple[Callable[[Author, str], Operation], ...] = (Author.do, Author.sleep, Author.wait, Author.do)
+_STEPS: tuple[Callable[[Author, str], Operation], ...] = (Author.do, Author.sleep, Author.wait)
 
 _FLAT: tuple[Callable[[Author], list[Operation]], ...] = (
-    Author.plain,
-    Author.plain,
+    *[Author.plain] * 4,
     Author.again,
     Author.thrown,
     Author.retried,
@@ -318,11 +329,11 @@ _FLAT: tuple[Callable[[Author], list[Operation]], ...] = (
 )
 
 _PHRASES: tuple[Callable[[Author], list[Operation]], ...] = (
-    *[Author.plain] * 6,
-    *[Author.retried] * 2,
-    *[Author.order] * 2,
+    *[Author.plain] * 9,
+    *[Author.retried] * 3,
+    *[Author.order] * 4,
     *[Author.again] * 2,
-    *[Author.guarded] * 3,
+    *[Author.guarded] * 4,
     Author.finally_only,
     Author.later,
     Author.both,
@@ -331,6 +342,7 @@ _PHRASES: tuple[Callable[[Author], list[Operation]], ...] = (
     Author.same_in_loop,
     Author.refused,
     Author.thrown,
+    Author.unfit,
 )
 
 

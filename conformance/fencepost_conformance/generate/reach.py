@@ -8,8 +8,13 @@ names, is one that generation has forgotten; a test holds that there is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+from fencepost.host.calls import Moment
+from fencepost.machine.actions import BeginStep, CommitAttempt, Create, Purge, Unfit
+from fencepost.machine.replies import BadArgument, Pending, Recorded, Replaying, Run
+from fencepost.machine.state import Succeeded
 
 from ..observations import Observation
 
@@ -20,7 +25,6 @@ IN_PROGRAMS: Mapping[str, tuple[str, ...]] = {
     "wait": ("STP-1", "STP-14", "STP-12", "STP-16"),
     "retry": ("DO-2",),
     "attempts": ("DO-6a",),
-    "undefined": ("STP-13",),
     "rethrow": ("ERR-2", "ERR-5"),
     "throwCopyOf": ("ERR-2",),
     "throwCauseOf": ("ERR-5",),
@@ -48,6 +52,15 @@ ODDITIES: Mapping[str, tuple[str, ...]] = {
     "properties1025": ("DOC-1",),
     "nan": ("DOC-3",),
 }
+
+# a situation that the trace of the reference shows, though no single move of it names the clause
+IN_TRACES: tuple[tuple[str, str], ...] = (
+    ("a finished name under another kind", "STP-3a"),
+    ("a name used rightly after a refused call", "STP-4a"),
+    ("a pending step in a later context", "STP-5"),
+    ("a result that is no document", "DO-8"),
+    ("a replay of undefined", "STP-13"),
+)
 
 Predicate = Callable[[Mapping[str, Any], Sequence[Observation]], bool]
 
@@ -106,6 +119,42 @@ def tried(document: Mapping[str, Any], observations: Sequence[Observation]) -> I
     found += [clauses for kind, clauses in ODDITIES.items() if kind in kinds]
     found += [clauses for holds, clauses in SEEN if holds(document, observations)]
     yield from dict.fromkeys(clause for clauses in found for clause in clauses)
+
+
+def shown(trace: Iterable[Moment]) -> Iterator[str]:
+    """The clauses that a trace tries by what comes after what."""
+    clauses = dict(IN_TRACES)
+    for situation in _situations(trace):
+        yield clauses[situation]
+
+
+def _situations(trace: Iterable[Moment]) -> Iterator[str]:
+    begun: dict[tuple[str, Any], tuple[str, int]] = {}
+    refused: set[tuple[str, Any]] = set()
+    for moment in trace:
+        action, reply = moment.action, moment.reply
+        if isinstance(action, CommitAttempt) and isinstance(action.result, Unfit):
+            yield "a result that is no document"
+        if isinstance(action, Create | Purge):
+            begun = {key: value for key, value in begun.items() if key[0] != moment.instance}
+        if not isinstance(action, BeginStep) or not isinstance(action.name, str):
+            continue
+        key = (moment.instance, action.name)
+        if isinstance(reply, BadArgument):
+            refused.add(key)
+        elif key in refused:
+            refused.remove(key)
+            yield "a name used rightly after a refused call"
+        kind, token = begun.get(key, (action.kind, action.token))
+        if isinstance(reply, Recorded | Replaying):
+            if kind != action.kind:
+                yield "a finished name under another kind"
+            if isinstance(reply.outcome, Succeeded) and reply.outcome.document is None:
+                yield "a replay of undefined"
+        elif isinstance(reply, Run | Pending):
+            if token != action.token:
+                yield "a pending step in a later context"
+            begun[key] = (action.kind, action.token)
 
 
 def _words(value: Any) -> Iterator[str]:

@@ -23,10 +23,11 @@ from ..results import CheckResult
 from ..runner import greet, run_scenario
 from ..scenario import Scenario, ScenarioError
 from .coverage import Coverage
-from .machine import NotAdmitted, ScenarioMachine, Watch
+from .machine import ScenarioMachine
 from .profiles import Profile
 from .reduction import reduce, size
 from .stage import Stage
+from .watching import NotAdmitted, Watch
 
 NAME = "generated"
 _DIGITS = 8

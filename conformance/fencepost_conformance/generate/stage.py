@@ -30,6 +30,7 @@ Entry = dict[str, Any]
 
 IDS = ("i", "j", "k")
 NAME = "generated"
+TERMINAL = frozenset({"complete", "errored", "terminated"})
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -194,8 +195,8 @@ class Stage:
         return name
 
     def look(self, *ids: Any) -> None:
-        """Read the status of instances; of all that were ever named, without ids."""
-        for id in ids or self.ids:
+        """Read the status of instances; without ids, of all that are not known to have ended."""
+        for id in ids or [each for each in self.ids if self.last_status.get(str(each)) not in TERMINAL]:
             self.play({"status": id})
 
     def settle(self) -> None:
