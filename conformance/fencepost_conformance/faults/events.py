@@ -223,6 +223,17 @@ class InboxNeverShrinks(ManagedHost):
         return Transition(state, reply, clauses)
 
 
+@fault("EVT-3")
+class InboxForgetsTheRest(ManagedHost):
+    """When an event is consumed, those that stay count no more."""
+
+    def transition(self, slot: Slot, action: Action) -> Transition:
+        state, reply, clauses = super().transition(slot, action)
+        if isinstance(slot, Instance) and isinstance(state, Instance) and len(state.inbox) < len(slot.inbox):
+            state = altered(state, inbox_bytes=0)
+        return Transition(state, reply, clauses)
+
+
 @fault("EVT-3", "EVT-4")
 class InboxesShareTheirBound(ManagedHost):
     """The bound of 1,024 events holds for all instances together."""
