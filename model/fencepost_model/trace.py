@@ -8,8 +8,10 @@ machine is asked here, so a Host that broke a rule is seen even where the machin
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,14 +43,11 @@ class Followed:
         return self.refused is None
 
 
-def follow(rows: Sequence[Row], progress: Callable[[Followed], None] | None = None) -> Iterator[Followed]:
-    """Every life of a history in every module that it touches."""
-    for life in lives(rows):
-        for module in touched(life):
-            found = follow_life(life, module)
-            if progress is not None:
-                progress(found)
-            yield found
+def follow(rows: Sequence[Row], workers: int = 2) -> Iterator[Followed]:
+    """Every life of a history in every module that it touches, in order; `workers` of them at once."""
+    wanted = [(life, module) for life in lives(rows) for module in touched(life)]
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        yield from pool.map(lambda each: follow_life(*each), wanted)
 
 
 def touched(life: Life) -> tuple[str, ...]:
@@ -80,7 +79,7 @@ def _follow(projected: Projected) -> int:
         folder = Path(name)
         for module in tools.modules().glob("*.tla"):
             text = module.read_text(encoding="utf-8")
-            (folder / module.name).write_text(text.replace("1..3", "1..Len(Names)"), encoding="utf-8")
+            (folder / module.name).write_text(_widened(text, projected), encoding="utf-8")
         path = folder / f"{NAME}.tla"
         path.write_text(module_text(projected), encoding="utf-8")
         configuration = folder / f"{NAME}.cfg"
@@ -91,15 +90,25 @@ def _follow(projected: Projected) -> int:
     return len(projected.log) if run.outcome == "violated" else run.depth - 1
 
 
+def _widened(text: str, projected: Projected) -> str:
+    """A module with the steps of this life for its program.
+
+    Written in as definitions, which TLC evaluates once; what a configuration substitutes it evaluates at each
+    use.
+    """
+    names = ", ".join(f'"s{k}"' for k in range(1, max(len(projected.steps), 1) + 1))
+    body = f"Body == [p |-> <<{', '.join(projected.steps) or 'Sleep(0)'}>>]"
+    text = re.sub(r"^  Body,.*\n", "", text, count=1, flags=re.MULTILINE)
+    text = text.replace("Programs == DOMAIN Body", f"{body}\nPrograms == DOMAIN Body")
+    return text.replace('Names == <<"a", "b", "c">>', f"Names == <<{names}>>").replace(
+        "1..3", "1..Len(Names)"
+    )
+
+
 def configuration_text(projected: Projected) -> str:
     """The bounds of a log: its own program, and no bound on faults."""
     lines = ["SPECIFICATION TraceSpec", "INVARIANT NotDone", "CONSTANTS"]
-    lines += [
-        "  Names <- TraceNames",
-        "  Body <- TraceBody",
-        f"  MaxToken = {MANY}",
-        f"  MaxContexts = {MANY}",
-    ]
+    lines += [f"  MaxToken = {MANY}", f"  MaxContexts = {MANY}"]
     if projected.module == "Waits":
         life, kept = lifetime(projected)
         lines += ["  Size <- TraceSize", f"  MaxEvents = {MANY}", "  MaxInbox = 1024", f"  MaxBytes = {MANY}"]
@@ -109,10 +118,7 @@ def configuration_text(projected: Projected) -> str:
 
 def module_text(projected: Projected) -> str:
     """The module that allows this log, and nothing else."""
-    names = ", ".join(f'"s{k}"' for k in range(1, len(projected.steps) + 1)) or '"s1"'
-    steps = ", ".join(projected.steps) or "Sleep(0)"
     lines = [f"---- MODULE {NAME} ----", f"EXTENDS {projected.module}", "VARIABLE at", ""]
-    lines += [f"TraceNames == <<{names}>>", f"TraceBody == [p |-> <<{steps}>>]"]
     if projected.module == "Waits":
         sizes = " @@ ".join(f"({quoted(each)} :> 0)" for each in projected.types) or '("none" :> 0)'
         lines[1] += ", TLC"
