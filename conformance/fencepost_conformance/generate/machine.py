@@ -218,6 +218,13 @@ class ScenarioMachine(RuleBasedStateMachine):
         self._play({"pause": id, "at": trap.at})
         self.stage.frozen.append(id)
 
+    @_when("pause", lambda stage: stage.ids and stage.offers("clock"))
+    @rule(id=an_id, trap=of_stage(lambda stage: a_trap(stage, "pause")))
+    def pause_beyond_the_lease(self, id: str, trap: Trap) -> None:
+        self.pause(id, trap)
+        self._play({"recover": True})
+        self._look(id)
+
     @_when("pause", lambda stage: stage.frozen)
     @rule(id=one_of(lambda stage: stage.frozen))
     def resume(self, id: str) -> None:
@@ -293,7 +300,8 @@ class ScenarioMachine(RuleBasedStateMachine):
                 self._epilogue()
                 self._judge()
         finally:
-            counted(self.stage)
+            for word in self.stage.words:  # for Hypothesis's statistics
+                event(f"entry {word}")
             self.watch.finished(self.stage)
             self._safely(self.stage.end)
 
@@ -388,9 +396,3 @@ class ScenarioMachine(RuleBasedStateMachine):
             self._over = True
             self.watch.failed(self.stage, verdict)
             raise error_class(verdict.clauses[0])(verdict)
-
-
-def counted(stage: Stage) -> None:
-    """Tell Hypothesis's statistics what a scenario did."""
-    for word in stage.words:
-        event(f"entry {word}")

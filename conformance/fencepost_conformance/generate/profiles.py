@@ -24,7 +24,7 @@ PROFILES: Mapping[str, Profile] = {
     each.name: each
     for each in (
         Profile("quick", 60, 12, 10.0),
-        Profile("ci", 400, 20, 60.0, fixed_seed=True),
+        Profile("ci", 500, 20, 60.0, fixed_seed=True),
         Profile("soak", 20_000, 40, 300.0),
     )
 }

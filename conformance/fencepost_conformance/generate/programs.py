@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -99,6 +100,12 @@ def _nodes(value: Any) -> Iterator[Mapping[str, Any]]:
             yield from _nodes(child)
 
 
+@cache
+def below(count: int) -> st.SearchStrategy[int]:
+    """An index; made once for each count, since making strategies costs more than drawing from them."""
+    return st.integers(0, count - 1)
+
+
 @dataclass
 class Author:
     """Writes one program; `draw` is Hypothesis's, `prefix` begins every name."""
@@ -111,11 +118,11 @@ class Author:
     _count: int = 0
 
     def pick(self, choices: Sequence[Any]) -> Any:
-        return self.draw(st.sampled_from(choices))
+        return choices[self.draw(below(len(choices)))]
 
     def chance(self, one_in: int) -> bool:
         """True once in so many; shrinks to False."""
-        return bool(self.draw(st.integers(0, one_in - 1)) == one_in - 1)
+        return bool(self.draw(below(one_in)) == one_in - 1)
 
     def fresh(self) -> str:
         self._count += 1
@@ -144,7 +151,7 @@ class Author:
 
     def block(self, most: int, depth: int) -> list[Operation]:
         phrases = _PHRASES if depth < DEEPEST else _FLAT
-        count = self.draw(st.integers(1, most))
+        count = 1 + self.draw(below(most))
         return [each for _ in range(count) for each in self.pick(phrases)(self)]
 
     # Steps
@@ -196,7 +203,7 @@ class Author:
 
     def retried(self) -> list[Operation]:
         name = self.fresh()
-        failures = self.draw(st.integers(1, 3))
+        failures = 1 + self.draw(below(3))
         effects = [{"throw": "again"}] * failures + [{"value": {"n": failures}}]
         step: Operation = {"do": name, "effect": {"attempts": effects}, "retry": dict(self.pick(_POLICIES))}
         return [step, *self._kept(step)]
@@ -207,7 +214,7 @@ class Author:
         type = self.pick(TYPES)
         if self.chance(2):  # time for events to come before anybody waits for them
             steps.append({"sleep": self.fresh(), "seconds": self.pick(SLEEPS)})
-        for _ in range(self.draw(st.integers(1, 2))):
+        for _ in range(1 + self.draw(below(2))):
             step: Operation = {"wait": self.fresh(), "type": type, "timeoutSeconds": self.pick(TIMEOUTS)}
             steps += [step, *self._kept(step)]
         return steps
@@ -261,7 +268,7 @@ class Author:
         return [{"unawaited": self.step()}, *self.pick(([], [self.step()], [{"throw": "after"}]))]
 
     def loop(self) -> list[Operation]:
-        step, count = self.step(f"{self.fresh()}-${{x}}"), self.draw(st.integers(1, 3))
+        step, count = self.step(f"{self.fresh()}-${{x}}"), 1 + self.draw(below(3))
         self.used.append(f"{self.prefix}{self._count}-0")
         return [{"repeat": count, "index": "x", "ops": [step]}]
 
@@ -311,9 +318,7 @@ _EFFECTS: tuple[Effect, ...] = (
     _UNDEFINED,
     lambda author, name: {"gate": f"g-{name}", "then": author.effect(name, 1)},
     *[_GATE] * 3,
-    lambda author, name: {
-        "attempts": [author.effect(name, 1) for _ in range(author.draw(st.integers(2, 3)))]
-    },
+    lambda author, name: {"attempts": [author.effect(name, 1) for _ in range(2 + author.draw(below(2)))]},
     lambda author, name: {"nested": author.step()},
     lambda author, name: {"oddity": author.pick(_UNFIT)},
 )
@@ -336,8 +341,8 @@ _PHRASES: tuple[Callable[[Author], list[Operation]], ...] = (
     *[Author.guarded] * 4,
     Author.finally_only,
     Author.later,
-    Author.both,
-    Author.unawaited,
+    *[Author.both] * 2,
+    *[Author.unawaited] * 2,
     Author.loop,
     Author.same_in_loop,
     Author.refused,

@@ -13,7 +13,7 @@ from typing import Any
 
 from fencepost.host.calls import Moment
 from fencepost.machine.actions import BeginStep, CommitAttempt, Create, Purge, Unfit
-from fencepost.machine.replies import BadArgument, Pending, Recorded, Replaying, Run
+from fencepost.machine.replies import Accepted, BadArgument, Pending, Recorded, Replaying, Run
 from fencepost.machine.state import Succeeded
 
 from ..observations import Observation
@@ -54,12 +54,14 @@ ODDITIES: Mapping[str, tuple[str, ...]] = {
 }
 
 # a situation that the trace of the reference shows, though no single move of it names the clause
+TERMINAL = ("complete", "errored", "terminated")
 IN_TRACES: tuple[tuple[str, str], ...] = (
     ("a finished name under another kind", "STP-3a"),
     ("a name used rightly after a refused call", "STP-4a"),
     ("a pending step in a later context", "STP-5"),
     ("a result that is no document", "DO-8"),
     ("a replay of undefined", "STP-13"),
+    ("an end with an event that nobody took", "EVT-6"),
 )
 
 Predicate = Callable[[Mapping[str, Any], Sequence[Observation]], bool]
@@ -131,7 +133,13 @@ def shown(trace: Iterable[Moment]) -> Iterator[str]:
 def _situations(trace: Iterable[Moment]) -> Iterator[str]:
     begun: dict[tuple[str, Any], tuple[str, int]] = {}
     refused: set[tuple[str, Any]] = set()
+    queued: set[str] = set()
     for moment in trace:
+        if isinstance(moment.reply, Accepted) and not moment.reply.handed_over:
+            queued.add(moment.instance)
+        if moment.status in TERMINAL and moment.instance in queued:
+            queued.remove(moment.instance)
+            yield "an end with an event that nobody took"
         action, reply = moment.action, moment.reply
         if isinstance(action, CommitAttempt) and isinstance(action.result, Unfit):
             yield "a result that is no document"
