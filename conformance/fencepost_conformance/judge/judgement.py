@@ -115,8 +115,8 @@ class Judgement:
         soonest = max(round(observation.began * MILLISECONDS) - self.tolerance, self.world.clock)
         latest = round(observation.ended * MILLISECONDS) + self.tolerance
         self.touch()
-        while self._timers and self._timers[0][0] < soonest:
-            self._move_to(max(self._timers[0][0], self.world.clock), 0)
+        while self._timers and (due := self.world.clock_at(self._timers[0][0])) < soonest:
+            self._move_to(max(due, self.world.clock), 0)
             self.touch()
         self._move_to(soonest, latest - soonest)
         self.changed()

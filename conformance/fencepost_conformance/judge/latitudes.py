@@ -33,7 +33,6 @@ _WIDE = "a document of more than 1024 properties"
 _UNFIT = "a step's result that is no document"
 
 ASIDE: Mapping[str, str] = {
-    "misfit_overlap": _OVERLAP,
     "park_after": _OVERLAP,
     "bad_argument": _OVERLAP,
     "current_turn": _OVERLAP,
@@ -57,7 +56,7 @@ ALWAYS: Mapping[str, str] = {"overlapped_effect": "started"}
 HOST: Mapping[str, str] = {
     "unprovable_terminate": "a terminate that is not proven is rejected, or not answered (replies)",
     "broken_module": "the probe's module is never broken",
-    "extra_contexts": "runs and marks have a lower bound only (tallies), and a restart may run what is parked",
+    "extra_contexts": "runs and marks have a lower bound only, and a restart may run what is parked",
     "error_message": "messages and further keys of a status are not compared (replies)",
     "bad_id_look_up": "a look-up under an id that is none may be rejected in any way (calling)",
     "not_ready": "a create without a Deployment may be rejected in any way (calling)",

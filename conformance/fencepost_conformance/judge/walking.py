@@ -52,17 +52,22 @@ class Walk:
             for other in others:
                 self._keep(node, ("choice", other), self.slot, ())
             return ("choice", first)
-        now, action = self.machine.world.now, Action(0)
-        if isinstance(request, Begins):
-            action = BeginStep(now, self.token, request.kind, request.name, request.arguments)
-        else:
-            action = Park(now, self.token)
-        found = self.machine.transitions(self.slot, action)
+        found = self._transitions(request, self.machine.world.now)
+        if (
+            self.machine.world.slack
+        ):  # a deadline is counted from anywhere between the earliest and the latest
+            found += self._transitions(request, self.machine.world.late)
         for slot, reply, clauses in found[1:]:
             self._keep(node, ("reply", reply), slot, clauses)
         self.slot, reply, clauses = found[0]
         self.clauses = (*self.clauses, *clauses)
         return ("reply", reply)
+
+    def _transitions(self, request: object, now: int) -> list[Transition]:
+        action: Action = Park(now, self.token)
+        if isinstance(request, Begins):
+            action = BeginStep(now, self.token, request.kind, request.name, request.arguments)
+        return self.machine.transitions(self.slot, action)
 
     def _keep(self, node: Node, input: Input, slot: Slot, clauses: tuple[str, ...]) -> None:
         because = (*self.clauses, *clauses)

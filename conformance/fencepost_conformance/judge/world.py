@@ -13,8 +13,8 @@ class World:
     """Everything that all ids share; instants and `lease` in milliseconds, `versions` those with a weight.
 
     Under a clock that the kit holds, it is `clock` for everybody. Under a real one the instant is only
-    framed: what fixes a deadline is taken to happen at `clock`, the earliest that it may be, and what waits
-    for one at `clock + slack`, the latest. So nothing late is ever refused, and nothing early admitted.
+    framed: it may be `clock`, or as late as `clock + slack`. What waits for a deadline is taken to happen at
+    the latest, what fixes one at either. So nothing late is ever refused, and nothing early admitted.
     `stamp` counts the changes after which something else may be possible.
     """
 
@@ -44,6 +44,10 @@ class World:
     def late(self) -> int:
         """The latest that the instant may be, as the Host reads it (TIM-1)."""
         return self._read(self.clock + self.slack)
+
+    def clock_at(self, instant: int) -> int:
+        """What the clock shows when the Host first reads this instant or a later one."""
+        return instant + -instant % 1000 if self.whole_seconds else instant
 
     def _read(self, instant: int) -> int:
         return instant - instant % 1000 if self.whole_seconds else instant
