@@ -7,8 +7,7 @@ from functools import cache
 
 import pytest
 from fencepost_model import check, compare, configs, graph, tools
-
-from .mutants import MUTANTS, Mutant, plant
+from fencepost_model.mutants import MUTANTS, Mutant, StaleMutant, planted
 
 SMALL = ("FencingSmall", "WaitsSmall", "ResourceSmall")
 Dumped = Callable[[str], graph.Graph]
@@ -35,16 +34,25 @@ def test_the_two_graphs_are_one(dumped: Dumped, name: str) -> None:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))
-def test_a_changed_machine_is_another(
-    dumped: Dumped, monkeypatch: pytest.MonkeyPatch, mutant: Mutant
-) -> None:
+def test_a_changed_machine_is_another(dumped: Dumped, mutant: Mutant) -> None:
     graph = dumped(mutant.configuration)
-    plant(monkeypatch, mutant)
     configuration = configs.load(mutant.configuration)
-    found = compare.held_against(graph, compare.universe(configuration), configuration)
+    with planted(mutant):
+        found = compare.held_against(graph, compare.universe(configuration), configuration)
     assert not found.equal
-    shown = compare.render(found)
-    assert "In this state the two do not do the same" in shown
+    assert "In this state the two do not do the same" in compare.render(found)
+
+
+def test_a_mutant_leaves_nothing_behind(dumped: Dumped) -> None:
+    with planted(MUTANTS[0]):
+        pass
+    assert held_against(dumped, MUTANTS[0].configuration).equal
+
+
+def test_a_stale_mutant_is_an_error() -> None:
+    stale = Mutant("stale", "FencingSmall", MUTANTS[0].function, "no such text", "")
+    with pytest.raises(StaleMutant, match="stands 0 times"), planted(stale):
+        pass
 
 
 def test_each_mutant_has_a_clause_or_a_reason() -> None:

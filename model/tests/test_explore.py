@@ -8,10 +8,9 @@ from fencepost.machine.actions import Action, BeginStep, Claim, Create, EndLifet
 from fencepost.machine.records import evolve
 from fencepost.machine.state import Instance
 from fencepost_model import configs, explore, predicates
+from fencepost_model.mutants import MUTANTS, planted
 from fencepost_model.universe import LEASE_UNTIL
 from fencepost_model.waits import Waits
-
-from .mutants import MUTANTS, plant
 
 SMALL = ("FencingSmall", "WaitsSmall", "ResourceSmall")
 LEFT_TO_TLC = configs.LIVENESS | {"Refines"}
@@ -52,10 +51,10 @@ def test_python_states_what_the_module_states(name: str) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_found(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+def test_a_planted_fault_is_found(fault: str) -> None:
     mutant = next(each for each in MUTANTS if each.name == fault)
-    plant(monkeypatch, mutant)
-    found = explore.explore(mutant.configuration)
+    with planted(mutant):
+        found = explore.explore(mutant.configuration)
     broken, length = FAULTS[fault]
     assert found.broken is not None
     shown = explore.render(found)

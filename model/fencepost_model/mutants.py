@@ -1,7 +1,9 @@
 """One-line mutants of the machine: a line of a function, and what takes its place.
 
-The function is compiled again with the changed line in the globals of its own module, and put wherever the
-machine holds it: under its name in every module that imported it, and in the tables of `machine.machine`.
+A comparison that no mutant fails would prove nothing. The function is compiled again with the changed line in
+the globals of its own module, and put wherever the machine holds it: under its name in every module that
+imported it, and in the tables of `machine.machine`. That is for tests and for looking around, in a process
+of its own: while a mutant is planted every user of the machine in this process has it.
 """
 
 from __future__ import annotations
@@ -9,12 +11,16 @@ from __future__ import annotations
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
 from fencepost.machine import endings, events, instances, machine, state, steps
+
+
+class StaleMutant(ValueError):
+    """A mutant whose text does not stand exactly once in its function."""
 
 
 @dataclass(frozen=True)
@@ -28,24 +34,42 @@ class Mutant:
     by: str
 
 
-def plant(patch: pytest.MonkeyPatch, mutant: Mutant) -> None:
-    """Put the mutant into the machine for as long as the patch lasts."""
+@contextmanager
+def planted(mutant: Mutant) -> Iterator[None]:
+    """The machine with the mutant in it, for as long as the block lasts; raises StaleMutant."""
+    changed = _changed(mutant)
+    undo: list[tuple[Any, Any]] = []
+    for table in _holders():
+        for key, held in list(table.items()):
+            if held is mutant.function:
+                table[key] = changed
+                undo.append((table, key))
+    try:
+        yield
+    finally:
+        for table, key in undo:
+            table[key] = mutant.function
+
+
+def _changed(mutant: Mutant) -> Callable[..., Any]:
     source = textwrap.dedent(inspect.getsource(mutant.function))
-    assert source.count(mutant.text) == 1, f"{mutant.name}: its text stands {source.count(mutant.text)} times"
-    assert "\n" not in mutant.text, f"{mutant.name}: a mutant changes one line"
+    times = source.count(mutant.text)
+    if times != 1:
+        raise StaleMutant(
+            f"{mutant.name}: its text stands {times} times in {mutant.function.__name__}; correct it"
+        )
     made: dict[str, Any] = {}
     code = compile(source.replace(mutant.text, mutant.by), f"<{mutant.name}>", "exec")
     exec(code, mutant.function.__globals__, made)  # closures: none of the machine's functions has one
-    changed = made[mutant.function.__name__]
-    for name, module in list(sys.modules.items()):
-        if name.startswith(("fencepost.machine", "fencepost_model")):
-            for attribute, held in list(vars(module).items()):
-                if held is mutant.function:
-                    patch.setattr(module, attribute, changed)
-    for table in (machine._SLOT, machine._OWNER):
-        for kind, handler in list(table.items()):
-            if handler is mutant.function:
-                patch.setitem(table, kind, changed)  # type: ignore[arg-type]
+    changed: Callable[..., Any] = made[mutant.function.__name__]
+    return changed
+
+
+def _holders() -> list[dict[Any, Any]]:
+    """Everything that may hold a function of the machine: modules and the tables of handlers."""
+    names = ("fencepost.machine", "fencepost_model")
+    modules = [vars(module) for name, module in list(sys.modules.items()) if name.startswith(names)]
+    return [*modules, machine._SLOT, machine._OWNER]
 
 
 MUTANTS = (
