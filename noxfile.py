@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import nox
 
 nox.needs_version = ">=2024.4"
@@ -49,3 +51,32 @@ def tests(session: nox.Session) -> None:
     """Every room's tests, with coverage of the four packages."""
     prepare(session)
     session.run("pytest", "-q", "--cov", "--cov-report=term", *session.posargs)
+
+
+@nox.session
+def self_test(session: nox.Session) -> None:
+    """Faulty hosts must be caught, fair ones left alone; the page of the docs is written anew."""
+    prepare(session)
+    session.run("fencepost", "self-test", "--page", "docs/kill-table.md", *session.posargs)
+
+
+@nox.session
+def mutants(session: nox.Session) -> None:
+    """The machine with one small change after the other, judged by the kit alone: it takes hours.
+
+    `nox -s mutants -- endings.py events.py` tries two modules. mutation/README.md explains what survives.
+    """
+    tree = Path(session.create_tmp()) / "tree"  # mutants are written into files: never into ours
+    session.run("git", "clone", "-q", ".", str(tree), external=True)
+    session.install("cosmic-ray==8.7.0", "-e", str(tree))
+    session.chdir(tree)
+    config, found = Path("mutation/cosmic-ray.toml"), "mutants.sqlite"
+    if session.posargs:
+        machine = "reference/fencepost/machine"
+        modules = ", ".join(f'"{machine}/{module}"' for module in session.posargs)
+        config.write_text(config.read_text().replace(f'"{machine}"', f"[{modules}]"))
+    session.run("python", "mutation/check.py")  # without a change nothing may be found
+    session.run("cosmic-ray", "init", str(config), found)
+    session.run("cr-filter-operators", found, str(config))
+    session.run("cosmic-ray", "exec", str(config), found)
+    session.run("python", "mutation/report.py", found)
