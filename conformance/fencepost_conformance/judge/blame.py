@@ -49,6 +49,12 @@ WAKES: Mapping[str, tuple[str, ...]] = {
 }
 """Kind of the step that an instance is parked on -> what decides on its wake."""
 
+OUTCOME = ("ABI-3", "STP-14", "DOC-9", "STP-3", "CTX-1", "ABI-2")
+"""What decides on an output, whatever the run did."""
+
+ROUTINE = (*OUTCOME, "TRM-1", "PUB-1", "CTX-2", "CTX-3", "LIF-1", "BND-3", "BND-5", "BND-6", "BND-12")
+"""What the machine names in the life of every instance; in a trail it stands behind all else."""
+
 REFUSALS: Mapping[str, tuple[str, ...]] = {
     "event_queue_full": ("EVT-3", "EVT-4", "EVT-5"),
     "instance_terminal": ("EVT-2", "TRM-6"),
@@ -61,10 +67,24 @@ REFUSALS: Mapping[str, tuple[str, ...]] = {
 """Rejection, seen or possible where the other was not -> what decides on it."""
 
 
+def ordered(first: Iterable[str], trail: Iterable[str]) -> list[str]:
+    """What speaks first, then what a trail names: what is peculiar to it before what is routine."""
+    first, trail = list(dict.fromkeys(first)), list(dict.fromkeys(trail))
+    generic = [clause for clause in first if clause in OUTCOME]
+    return [
+        *(clause for clause in first if clause not in OUTCOME),
+        *(clause for clause in trail if clause not in ROUTINE),
+        *generic,
+        *(clause for clause in trail if clause in ROUTINE),
+    ]
+
+
 def of_answer(seen: Any, possible: Iterable[Any], states: Iterable[State]) -> Iterator[str]:
     """What an answer to a call says against the Host, seen and possible both as a reader sees them."""
     possible, states = list(possible), list(states)
     shown = seen if isinstance(seen, dict) else {}
+    if shown.get("ok") and "no answer" in possible:
+        yield from ("TRM-2", "TRM-1")
     yield from _of_errors(shown, possible)
     statuses = {each["status"] for each in possible if isinstance(each, dict) and "status" in each}
     status = shown.get("status")
@@ -108,7 +128,7 @@ def _of_outcome(shown: Mapping[str, Any], possible: list[Any]) -> Iterator[str]:
         for reason in _reasons([shown, *possible]):
             yield from REASONS.get(reason, ())
     else:
-        yield from ("ABI-3", "STP-3", "DOC-9", "CTX-1", "STP-14")
+        yield from OUTCOME
 
 
 def _of_needed(states: Iterable[State]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from fencepost.machine.actions import ReadStatus
 from fencepost.machine.replies import StatusAnswer
 from fencepost.machine.state import Instance
 
-from .blame import of_effects
+from .blame import of_effects, ordered
 from .moves import ANY_MARK
 from .states import State
 from .track import Track
@@ -90,7 +90,8 @@ class Tallies:
         possible = [{"effects": {name: each}} for each in sorted(sums or ())]
         states = [line for id in ids for line in tracks[id].told()]
         count = seen["effects"][name]
-        clauses = [*of_effects(count, sums or ()), *(clause for id in ids for clause in tracks[id].trail())]
+        trails = [clause for id in ids for clause in tracks[id].trail()]
+        clauses = ordered(of_effects(count, sums or ()), trails)
         return Refused(seen, possible, states, clauses, f"effects of {name}")
 
 
@@ -102,7 +103,7 @@ def _hold_runs(id: str, seen: int, track: Track | None) -> None:
     if not kept:
         least = sorted({state.runs for state in track.states})
         possible = [{"runs": {id: {"atLeast": each}}} for each in least]
-        clauses = ["CTX-3", "ABI-2", "DO-5", *track.trail()]
+        clauses = ordered(("CTX-3", "ABI-2", "DO-5"), track.trail())
         raise Refused({"runs": {id: seen}}, possible, track.told(), clauses)
     _narrow(track, kept)
 
@@ -121,8 +122,8 @@ def _hold_mark(label: str, seen: int, tracks: list[Track]) -> None:
         known = sorted({state.marks.get(label, 0) for track in tracks for state in track.states} or {0})
         possible = [{"marks": {label: {"atLeast": each} if each else 0}} for each in known]
         states = [line for track in tracks for line in track.told()]
-        clauses = ["TRM-4", "STP-12", "STP-6", "TRM-1"] if seen else ["CTX-3"]
-        clauses += [clause for track in tracks for clause in track.trail()]
+        first = ["TRM-4", "STP-12", "STP-6", "TRM-1"] if seen else ["CTX-3"]
+        clauses = ordered(first, [clause for track in tracks for clause in track.trail()])
         raise Refused({"marks": {label: seen}}, possible, states, clauses)
 
 

@@ -1,6 +1,7 @@
 """Everything that may be the case at one id, carried along what is seen there."""
 
 from collections.abc import Callable, Iterable
+from itertools import zip_longest
 from typing import Any
 
 from fencepost.machine import Vacant
@@ -9,7 +10,7 @@ from fencepost.machine.records import evolve
 from fencepost.machine.replies import Unproven
 from fencepost.machine.state import Instance
 
-from .blame import of_answer
+from .blame import of_answer, ordered
 from .moves import Moves, Outlook
 from .replies import explains, seen, told
 from .states import FOREVER, State, follow
@@ -128,7 +129,8 @@ class Track:
                 explained[state] = trail
         if not explained:
             possible = list(offered.values())
-            speaking = [*of_answer(seen(answer), possible, self.states), *self.trail(), *clauses]
+            first = of_answer(seen(answer), possible, self.states)
+            speaking = ordered(first, [*self.trail(), *clauses])
             raise Refused(answer, possible, self.told(), speaking)
         self.put(explained)
 
@@ -160,7 +162,8 @@ class Track:
 
     def trail(self) -> list[str]:
         """The clauses of the moves that led to the possible states, the last ones first."""
-        return [clause for trail in self.states.values() for clause in reversed(trail)]
+        trails = zip_longest(*map(reversed, self.states.values()))
+        return [clause for clauses in trails for clause in clauses if clause is not None]
 
     def told(self, states: Iterable[State] | None = None) -> list[str]:
         """Some of the possible states, for a reader."""
