@@ -27,6 +27,9 @@ _DEFINITION = "#/$defs/"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+_MOST_LEVELS = 100  # a scenario needs a dozen
+
+
 class Validation:
     """One schema, ready to be applied again and again."""
 
@@ -38,13 +41,27 @@ class Validation:
 
     def problems(self, document: object) -> list[Problem]:
         """Every misfit once, in the order of the document."""
-        found: dict[Problem, None] = {}
-        try:
-            for error in self._validator.iter_errors(document):
-                found.update(dict.fromkeys(_problems(error, document)))
-        except RecursionError:
+        if _deeper(document, _MOST_LEVELS):  # the validator recurses, and does not always fail in a clean way
             return [Problem((), (), "is nested too deeply")]
+        found: dict[Problem, None] = {}
+        for error in self._validator.iter_errors(document):
+            found.update(dict.fromkeys(_problems(error, document)))
         return sorted(found)
+
+
+def _deeper(document: object, levels: int) -> bool:
+    """Whether containers lie in each other more than `levels` deep."""
+    layer = [document]
+    for _ in range(levels):
+        children = [
+            each.values() if isinstance(each, dict) else each
+            for each in layer
+            if isinstance(each, dict | list)
+        ]
+        layer = [child for group in children for child in group]
+        if not layer:
+            return False
+    return True
 
 
 def _problems(error: ValidationError, document: object) -> Iterator[Problem]:

@@ -204,7 +204,7 @@ class HundredAndOneAttempts(ManagedHost):
 
 @fault("DO-2", "STP-4")
 class LongerDelays(ManagedHost):
-    """A policy may name a delay of more than 43,200 seconds."""
+    """A policy may name a longer delay than the longest."""
 
     broken_rules = rules(delay_seconds_maximum=100_000)
 

@@ -13,7 +13,7 @@ from fencepost.host.managed import ManagedHost
 from fencepost.machine.actions import Action, Document, Unfit
 from fencepost.machine.replies import Reply
 from fencepost.machine.state import Kind, Succeeded
-from fencepost_spec.limits import Limits
+from fencepost_spec.limits import FORM, Limits
 
 from ..probe.values import NULL, UNDEFINED
 from .table import Settled, fault, form
@@ -148,7 +148,9 @@ class Measured(Documents):
             taken = documents.encode(value, form(document_bytes=16_000_000)) if value is not None else None
         except documents.DocumentError:
             return super().take(value)
-        return taken if taken is None or self.measured(value, taken) <= 1_048_576 else Unfit.TOO_LARGE
+        return (
+            taken if taken is None or self.measured(value, taken) <= FORM.document_bytes else Unfit.TOO_LARGE
+        )
 
     def measured(self, value: Any, taken: bytes) -> int:
         """The size that counts."""

@@ -24,6 +24,7 @@ from fencepost.machine.actions import (
 )
 from fencepost.machine.replies import Done, Recorded, Rejected, Reply, Unproven
 from fencepost.machine.state import Context, Failed, Instance, Succeeded, Terminal, Vacant
+from fencepost_spec.limits import FORM
 
 from ..hosts.latitude import WhenLetRun
 from .table import altered, fault, rules, swapped
@@ -390,14 +391,14 @@ class StaleOwnersPublishSleep(ManagedHost):
 class LifetimeOneMinuteShort(ManagedHost):
     """The lifetime ends a minute early."""
 
-    broken_rules = rules(lifetime_seconds=31_536_000 - 60)
+    broken_rules = rules(lifetime_seconds=FORM.lifetime_seconds - 60)
 
 
 @fault("LIF-1", "LIF-5")
 class LifetimeOneMinuteLong(ManagedHost):
     """The lifetime ends a minute late."""
 
-    broken_rules = rules(lifetime_seconds=31_536_000 + 60)
+    broken_rules = rules(lifetime_seconds=FORM.lifetime_seconds + 60)
 
 
 class Outliving(ManagedHost):

@@ -13,6 +13,7 @@ from fencepost.machine.arguments import Misfit
 from fencepost.machine.endings import fail
 from fencepost.machine.replies import BadArgument, Parked, Recorded, Reply, Stopped
 from fencepost.machine.state import Context, Failed, Instance, Kind, Step, Succeeded
+from fencepost_spec.limits import FORM
 
 from ..hosts.latitude import RunAgain
 from .binding import code_units
@@ -245,7 +246,7 @@ class SecondsAreClamped(Lenient):
 
     def repaired(self, action: BeginStep) -> Mapping[str, Any]:
         def near(value: Any) -> Any:
-            return max(0, min(value, 31_536_000)) if type(value) is int else value
+            return max(0, min(value, FORM.sleep_seconds)) if type(value) is int else value
 
         return {key: near(value) if "econds" in key else value for key, value in action.arguments.items()}
 

@@ -20,9 +20,9 @@ from .telling import told
 Operation = dict[str, Any]
 
 TYPES = ("go", "stop")
-SLEEPS = (1, 5, 0, 60, 3600, 31_536_000)
-TIMEOUTS = (5, 1, 60, 31_536_000)
-DELAYS = (0, 1, 10, 43_200)
+SLEEPS = (1, 5, 0, 60, 3600, FORM.sleep_seconds)
+TIMEOUTS = (5, 1, 60, FORM.wait_seconds_maximum)
+DELAYS = (0, 1, 10, FORM.delay_seconds_maximum)
 DEEPEST = 2  # blocks inside of blocks
 PHRASES = 5  # at most, of one block at the top
 
@@ -38,7 +38,7 @@ _POLICIES: tuple[Mapping[str, Any], ...] = (
     {"maxAttempts": 2, "initialDelaySeconds": 1},
     {"maxAttempts": 2},
     {"maxAttempts": 3, "initialDelaySeconds": 10, "backoff": "exponential"},
-    {"maxAttempts": 3, "initialDelaySeconds": 43_200, "backoff": "exponential"},
+    {"maxAttempts": 3, "initialDelaySeconds": FORM.delay_seconds_maximum, "backoff": "exponential"},
     {"maxAttempts": 3, "initialDelaySeconds": 60, "maxDelaySeconds": 5},
     {"maxAttempts": 1},
 )
