@@ -41,9 +41,7 @@ class Verdict:
         )
 
 
-def admitted(
-    scenario: Scenario, observations: Sequence[Observation], handshake: Handshake
-) -> Verdict | None:
+def admitted(scenario: Scenario, observations: Sequence[Observation], handshake: Handshake) -> Verdict | None:
     """None when some behaviour of the machine explains every observation."""
     exact = "clock" in handshake.instruments
     answer = judge(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from fencepost_spec.limits import FORM
 from hypothesis import strategies as st
 
 from .telling import told
