@@ -111,7 +111,7 @@ class _Projection:
                 self.begun[open].at_once = True
             elif name == "CommitAttempt" and reply.name == "Recorded" and open is not None:
                 self.begun[open].failed = reply["outcome"].name == "Failed"
-            own = _owner_after(own, row)
+            own = owner_after(own, row)
 
     def project(self) -> Projected:
         """The whole life, or OutsideModule."""
@@ -135,7 +135,7 @@ class _Projection:
             yield Logged(
                 row, last.action, last.token, last.type, last.amount, last.result, self.status(row.status)
             )
-        self.own = _owner_after(self.own, row)
+        self.own = owner_after(self.own, row)
 
     def _lapses(self, row: Row) -> bool:
         """Whether an owner is refused only for its lease, which has run out and is looked at next (PUB-3)."""
@@ -355,7 +355,7 @@ _ROWS: Mapping[str, _Rule] = {
 _PROJECTIONS: Mapping[str, type[_Projection]] = {"Fencing": _Fencing, "Waits": _Waits}
 
 
-def _owner_after(own: int, row: Row) -> int:
+def owner_after(own: int, row: Row) -> int:
     """The token that may commit after an accepted row."""
     name, reply = row.action.name, row.reply.name
     if name == "Claim":
@@ -385,4 +385,4 @@ def quoted(text: str) -> str:
     return f'"{plain}"'
 
 
-__all__ = ["Logged", "OutsideModule", "Projected", "Told", "lifetime", "project", "quoted"]
+__all__ = ["Logged", "OutsideModule", "Projected", "Told", "lifetime", "owner_after", "project", "quoted"]

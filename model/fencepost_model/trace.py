@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from fencepost_model import tlc, tools
+from fencepost_model import deletion, tlc, tools
 from fencepost_model.history import Life, Row, lives
 from fencepost_model.projection import Logged, OutsideModule, Projected, lifetime, project, quoted
 
@@ -44,10 +45,18 @@ class Followed:
 
 
 def follow(rows: Sequence[Row], workers: int = 2) -> Iterator[Followed]:
-    """Every life of a history in every module that it touches, in order; `workers` of them at once."""
-    wanted = [(life, module) for life in lives(rows) for module in touched(life)]
+    """Every life of a history in every module that it touches, in order; `workers` of them at once.
+
+    Where a resource was closed the whole history is followed through `Resource` too.
+    """
+    wanted: list[tuple[str, str, Callable[[], Projected]]] = []
+    for life in lives(rows):
+        for module in touched(life):
+            wanted.append((life.instance, module, partial(project, life, module)))
+    if deletion.touched(rows):
+        wanted.append(("the resource", deletion.MODULE, partial(deletion.project, rows)))
     with ThreadPoolExecutor(max_workers=workers) as pool:
-        yield from pool.map(lambda each: follow_life(*each), wanted)
+        yield from pool.map(lambda each: _followed(*each), wanted)
 
 
 def touched(life: Life) -> tuple[str, ...]:
@@ -62,15 +71,19 @@ def touched(life: Life) -> tuple[str, ...]:
 
 def follow_life(life: Life, module: str) -> Followed:
     """One life in one module."""
+    return _followed(life.instance, module, partial(project, life, module))
+
+
+def _followed(instance: str, module: str, projecting: Callable[[], Projected]) -> Followed:
     try:
-        projected = project(life, module)
+        projected = projecting()
     except OutsideModule as why:
-        return Followed(life.instance, module, 0, outside=str(why))
+        return Followed(instance, module, 0, outside=str(why))
     if not projected.log:
-        return Followed(life.instance, module, 0, outside="nothing of it is the module's")
+        return Followed(instance, module, 0, outside="nothing of it is the module's")
     reached = _follow(projected)
     refused = None if reached >= len(projected.log) else projected.log[reached].row
-    return Followed(life.instance, module, len(projected.log), refused)
+    return Followed(instance, module, len(projected.log), refused)
 
 
 def _follow(projected: Projected) -> int:
@@ -109,6 +122,8 @@ def configuration_text(projected: Projected) -> str:
     """The bounds of a log: its own program, and no bound on faults."""
     lines = ["SPECIFICATION TraceSpec", "INVARIANT NotDone", "CONSTANTS"]
     lines += [f"  MaxToken = {MANY}", f"  MaxContexts = {MANY}"]
+    if projected.module == "Resource":
+        lines += [f"  Ids = {{{', '.join(map(quoted, projected.types))}}}", f"  MaxUid = {MANY}"]
     if projected.module == "Waits":
         life, kept = lifetime(projected)
         lines += ["  Size <- TraceSize", f"  MaxEvents = {MANY}", "  MaxInbox = 1024", f"  MaxBytes = {MANY}"]
@@ -123,15 +138,9 @@ def module_text(projected: Projected) -> str:
         sizes = " @@ ".join(f"({quoted(each)} :> 0)" for each in projected.types) or '("none" :> 0)'
         lines[1] += ", TLC"
         lines += [f"TraceSize == {sizes}"]
-    lines += [
-        "Trace == <<",
-        ",\n".join(map(_entry, projected.log)),
-        ">>",
-        _COMMON,
-        _OWN[projected.module],
-        _END,
-    ]
-    return "\n".join(lines)
+    common = _COMMON if projected.module in MODULES else ""
+    log = ",\n".join(map(_entry, projected.log))
+    return "\n".join([*lines, "Trace == <<", log, ">>", common, _OWN[projected.module], _END])
 
 
 def _entry(logged: Logged) -> str:
@@ -146,7 +155,7 @@ Same == UNCHANGED vars
 Owns(t) == Live /\ t = own
 Ended == IF term' # None THEN term' ELSE dec'
 \* STA-1: awake, and not yet claimed, may be shown as it was parked.
-Shown(s) == Status' = s \/ (Status' = "queued" /\ s \in {"sleeping", "waiting", "running"})
+Shown(e) == Status' = e.s \/ (Status' = "queued" /\ e.s \in {"sleeping", "waiting", "running"})
 
 Common(e) ==
   \/ e.a = "Stutter" /\ Same
@@ -166,6 +175,7 @@ Common(e) ==
 _OWN = {
     "Fencing": r"""
 Own(e) ==
+  \/ Common(e)
   \/ e.a = "Refused" /\ ~Owns(e.t) /\ Same
   \/ e.a = "End" /\ Owns(e.t) /\ Decide("terminated") /\ UNCHANGED <<prog, hist>>
   \/ /\ e.a = "CommitAttempt"
@@ -184,6 +194,7 @@ Elapse(n) ==
   /\ UNCHANGED <<prog, own, token, ctx, hist, inbox, accepted, dec, term>>
 
 Own(e) ==
+  \/ Common(e)
   \/ e.a = "Elapse" /\ Elapse(e.n)
   \/ e.a = "Refused" /\ ~(Owns(e.t) /\ life > 0) /\ Same
   \/ e.a = "Works" /\ Owns(e.t) /\ life > 0 /\ Same
@@ -199,6 +210,32 @@ Own(e) ==
      /\ e.r = "handed" <=> hist' # hist
      /\ e.r = "queued" <=> inbox' # inbox
 """,
+    "Resource": r"""
+\* Through a bound id: what is primed is the status of it, not the place in the log.
+Shown(e) ==
+  \E i \in Ids :
+    /\ i = e.y
+    /\ Status(i)' = e.s \/ (Status(i)' = "queued" /\ e.s \in {"sleeping", "running"})
+
+Own(e) ==
+  \/ e.a = "Bind" /\ Bind
+  \/ e.a = "Unbind" /\ Unbind
+  \/ e.a = "Close" /\ Close
+  \/ e.a = "Purge" /\ Purge
+  \/ e.a = "Recreate" /\ Recreate
+  \/ e.a = "Create" /\ Create(e.y)
+  \/ e.a = "Terminate" /\ Terminate(e.y)
+  \/ e.a = "Claim" /\ Claim(e.y) /\ inst'[e.y].own = e.t
+  \/ e.a = "BeginStep" /\ BeginStep(e.y, e.t)
+  \/ /\ e.a = "CommitAttempt"
+     /\ CommitAttempt(uid, e.y, e.t)
+     /\ e.r = "done" <=> inst'[e.y].work # 0
+  \/ e.a = "Settle" /\ Settle(e.y, e.t)
+  \/ e.a = "Wake" /\ Wake(e.y)
+  \/ e.a = "Expire" /\ Expire(e.y)
+  \/ e.a = "Crash" /\ Crash(e.y, e.t)
+  \/ e.a = "StopAck" /\ StopAck(e.y, e.t)
+""",
 }
 
 _END = r"""
@@ -207,8 +244,8 @@ TraceNext ==
   /\ at < Len(Trace)
   /\ at' = at + 1
   /\ LET e == Trace[at + 1]
-     IN  /\ Common(e) \/ Own(e)
-         /\ e.s = "" \/ Shown(e.s)
+     IN  /\ Own(e)
+         /\ IF e.s = "" THEN TRUE ELSE Shown(e)
 TraceSpec == TraceInit /\ [][TraceNext]_<<vars, at>>
 NotDone == at < Len(Trace)
 ====
