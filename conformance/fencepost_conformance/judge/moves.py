@@ -227,6 +227,10 @@ class Moves:
                     begun, place, Move(begun, False, f"the effect of {name} begins"), name
                 )
             return
+        if mind.due is not None:
+            heard = state.having(minds=set_mind(state, place, replace(mind, due=None)))
+            yield from self._walk(heard, slot, place, token, mind.due, owns)
+            return
         if mind.node.parent is None:
             yield from self._walk(state, slot, place, token, GO, owns)
         if rests.proposal is not None:
@@ -236,7 +240,8 @@ class Moves:
             start: Input = ("start", name, counted.effects[name])
             trap = _trap(state, "effect-start", name)
             if trap is not None:
-                yield Move(self.snared(counted, place, trap), False, f"{trap.deed} at the start of {name}")
+                caught = counted.having(minds=set_mind(counted, place, replace(mind, due=start)))
+                yield Move(self.snared(caught, place, trap), False, f"{trap.deed} at the start of {name}")
             yield from self._walk(counted, slot, place, token, start, owns)
         for gate in rests.gates:
             if gate in self.world.gates:

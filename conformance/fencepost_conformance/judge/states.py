@@ -14,7 +14,7 @@ from fencepost.machine.records import FrozenMap, evolve
 from fencepost.machine.replies import Reply
 from fencepost.machine.state import NO_HISTORY, Instance, Step
 
-from .code import Node, Rests
+from .code import Input, Node, Rests
 
 Condition = Literal["healthy", "frozen", "gone", "lapsed"]
 """healthy; frozen by `pause`; gone, the Host need not know it yet; resumed after its lease had run out."""
@@ -33,13 +33,15 @@ class Mind:
     """A context that is not proven stopped: where its code stands, None once it was told that it is over.
 
     `starts` are effects that it may begin although it is over. A frozen or lost owner shows no life from an
-    instant on that is one lease before `lapses` (milliseconds).
+    instant on that is one lease before `lapses` (milliseconds). `due` is what its code hears next: the start
+    of an effect, at which it was caught.
     """
 
     node: Node | None
     starts: tuple[str, ...] = ()
     condition: Condition = "healthy"
     lapses: int = 0
+    due: Input | None = None
 
     @property
     def idle(self) -> bool:
