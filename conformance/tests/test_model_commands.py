@@ -109,6 +109,21 @@ def test_a_commit_after_its_stop_is_refused_where_it_stands(
     assert f"i in Fencing: refused at moment {next_step + 1}," in result.output
 
 
+def test_a_deletion_is_followed_too(tmp_path: Path) -> None:
+    needs_java()
+    shown = run("ask", "DEL/a-late-owner", "--json")
+    moments: list[dict[str, Any]] = json.loads(shown.output)
+    result = followed(tmp_path, moments)
+    assert "the resource in Resource: accepted" in result.output
+    close = next(p for p, moment in enumerate(moments) if moment["what"].startswith("Close"))
+    stop = next(p for p in range(close, len(moments)) if moments[p]["what"].startswith("StopAck"))
+    purge = next(p for p, moment in enumerate(moments) if moment["what"].startswith("Purge"))
+    early = [*moments[:stop], moments[purge], *moments[stop:purge], *moments[purge + 1 :]]
+    result = followed(tmp_path, early)
+    assert result.exit_code == 1
+    assert f"the resource in Resource: refused at moment {stop + 1}," in result.output
+
+
 def test_what_is_no_history_is_trouble(tmp_path: Path) -> None:
     path = tmp_path / "no.json"
     path.write_text("[{}]", encoding="utf-8")

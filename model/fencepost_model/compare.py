@@ -91,9 +91,13 @@ def compare(configuration: str | Configuration, progress: Progress | None = None
 
 
 def held_against(
-    graph: Graph, walked: Universe[Any], configuration: Configuration, progress: Progress | None = None
+    graph: Graph,
+    walked: Universe[Any],
+    configuration: Configuration,
+    progress: Progress | None = None,
+    most: int = ENOUGH,
 ) -> Comparison:
-    """The comparison of a graph at hand with a universe."""
+    """The comparison of a graph at hand with a universe, until there are `most` mismatches."""
     found = Comparison(configuration)
     nodes = {state: node for node, state in graph.states.items()}
     places: dict[Hashable, int | State] = {}  # world -> its node, or its image where TLC has none
@@ -113,7 +117,7 @@ def held_against(
         initial = tuple(("Init", graph.states[node]) for node in graph.initial)
         found.mismatches.append(Mismatch(None, initial, (("Init", walked.image(first)),)))
     met: set[int] = set()
-    while queue and len(found.mismatches) < ENOUGH:
+    while queue and len(found.mismatches) < most:
         world, node = queue.pop()
         met.add(node)
         found.worlds += 1
