@@ -73,12 +73,11 @@ _MOST_TICKS = 2_000_000_000
 
 @dataclass
 class _Begun:
-    """A step as the life shows it: its call, and whether it was settled while its owner ran."""
+    """A step as the life shows it: its call, and whether it ever waited without an owner."""
 
     kind: str
     arguments: Mapping[str, Any]
-    at_once: bool = False
-    failed: bool = False
+    parks: bool = False
 
 
 class _Projection:
@@ -105,13 +104,17 @@ class _Projection:
             elif name == "BeginStep" and reply.name in ("Run", "Pending"):
                 open = row.action["name"]
                 self.begun.setdefault(open, _Begun(row.action["kind"], row.action["arguments"]))
-            elif (name == "Park" and reply.name == "Recorded" and open is not None) or (
-                name == "SendEvent" and reply["handed_over"] and own and open is not None
-            ):
-                self.begun[open].at_once = True
-            elif name == "CommitAttempt" and reply.name == "Recorded" and open is not None:
-                self.begun[open].failed = reply["outcome"].name == "Failed"
+            elif open is not None and self._parks(row, own):
+                self.begun[open].parks = True
             own = owner_after(own, row)
+
+    def _parks(self, row: Row, own: int) -> bool:
+        """Whether this row shows that the step which was called last waits without an owner."""
+        if row.reply.name == "Parked" or (
+            not own and (row.action.name == "Wake" or row.reply["handed_over"])
+        ):
+            return True
+        return not owner_after(own, row) and row.status in ("sleeping", "waiting")
 
     def project(self) -> Projected:
         """The whole life, or OutsideModule."""
@@ -216,10 +219,11 @@ class _Projection:
 
 class _Fencing(_Projection):
     module = "Fencing"
+    failed = False  # whether a step has failed for good, uncaught
 
     def step(self, begun: _Begun) -> str:
         if begun.kind != "do":
-            return f"Sleep({int(not begun.at_once)})"
+            return f"Sleep({int(begun.parks)})"
         policy = begun.arguments.get("retry") or {}
         delay = min(policy.get("initialDelaySeconds", 0), policy.get("maxDelaySeconds", 1))
         return f"Do({policy.get('maxAttempts', 1)}, {int(delay > 0)})"
@@ -230,8 +234,15 @@ class _Fencing(_Projection):
         elif row.reply["outcome"].name == "Succeeded" or not self._uncaught():
             result = "done"  # a failure that the program catches: to the module it is an outcome
         else:
-            result = "failed"
+            result, self.failed = "failed", True
         yield Logged(row, "CommitAttempt", row.action["token"], result=result)
+
+    def settle(self, row: Row) -> Iterator[Logged]:
+        if row.reply["reason"] == "step_failed" and not self.failed:  # caught, and thrown again later
+            self.ended = self.unnamed = True
+            yield Logged(row, "End", row.action["token"])
+        else:
+            yield from super().settle(row)
 
     def _uncaught(self) -> bool:
         last = list(self.begun)[-1] if self.begun else None

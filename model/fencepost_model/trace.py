@@ -110,7 +110,7 @@ def _widened(text: str, projected: Projected) -> str:
     use.
     """
     names = ", ".join(f'"s{k}"' for k in range(1, max(len(projected.steps), 1) + 1))
-    body = f"Body == [p |-> <<{', '.join(projected.steps) or 'Sleep(0)'}>>]"
+    body = f"Body == [p |-> <<{', '.join(projected.steps)}>>]"
     text = re.sub(r"^  Body,.*\n", "", text, count=1, flags=re.MULTILINE)
     text = text.replace("Programs == DOMAIN Body", f"{body}\nPrograms == DOMAIN Body")
     return text.replace('Names == <<"a", "b", "c">>', f"Names == <<{names}>>").replace(
