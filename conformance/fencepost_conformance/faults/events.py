@@ -408,6 +408,17 @@ class OthersAreDropped(Consuming):
         return (altered(taken, inbox=(), inbox_bytes=0), event) if event else (taken, None)
 
 
+@fault("WFE-2", "WFE-8")
+class ConsumptionCutsTheWrongEvent(Consuming):
+    """A wait that finds its event behind another takes the one and deletes the other."""
+
+    def consume(self, instance: Instance, type: str) -> tuple[Instance, Event | None]:
+        taken, event = events.consume(instance, type)
+        if event is None or event is instance.inbox[0]:
+            return taken, event
+        return altered(taken, inbox=instance.inbox[1:]), event
+
+
 @fault("WFE-2")
 class ConsumedEventsStay(Consuming):
     """A wait that takes an event leaves it in the inbox."""
