@@ -166,7 +166,7 @@ def test_a_counterexample_becomes_a_scenario(monkeypatch: pytest.MonkeyPatch, tm
     assert admitted(json.loads(target.read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("name", ["FencingSmall", "WaitsSmall"])
+@pytest.mark.parametrize("name", ["FencingSmall", "WaitsSmall", "ResourceSmall"])
 def test_paths_cover_every_edge_class_and_are_admitted(name: str) -> None:
     walked = compare.universe(name)
     chosen = scenarios.paths(walked)
