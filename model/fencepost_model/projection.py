@@ -23,7 +23,7 @@ from typing import Any
 
 from fencepost_spec.limits import FORM
 
-from fencepost_model.history import MILLISECONDS, Life, Row, Told
+from fencepost_model.history import MILLISECONDS, Life, Row
 
 
 class OutsideModule(ValueError):
@@ -396,4 +396,4 @@ def quoted(text: str) -> str:
     return f'"{plain}"'
 
 
-__all__ = ["Logged", "OutsideModule", "Projected", "Told", "lifetime", "owner_after", "project", "quoted"]
+__all__ = ["Logged", "OutsideModule", "Projected", "lifetime", "owner_after", "project", "quoted"]

@@ -147,8 +147,6 @@ def at_rest(history: FrozenMap[str, Step]) -> FrozenMap[str, Step]:
 class OneInstance(Universe[One]):
     """The universe of a single instance that runs one of several programs."""
 
-    keeps_trying: Kind = "do"
-
     def __init__(self, bounds: Bounds, rules: Rules) -> None:
         super().__init__(bounds)
         self.rules = rules
