@@ -31,6 +31,9 @@ from .verdict import Admitted, NotAdmitted, Refused, Unjudged, Verdict
 
 __all__ = ["Admitted", "NotAdmitted", "Verdict", "judge"]
 
+_MOST_CLAUSES = 8
+_FOREMOST = 2  # of a refusal's own clauses, before what speaks about odd values in the programs
+
 _ENTRIES: Mapping[str, Handler] = {**INSTRUMENTS, **CALLS}
 
 
@@ -84,9 +87,18 @@ def _refusal(
     index: int, word: str, entry: Mapping[str, Any], scenario: Scenario, refused: Refused
 ) -> NotAdmitted:
     """The answer to a refusal; what is odd in the entry, or in the programs, may speak against it as well."""
-    clauses = dict.fromkeys([*of_documents(entry), *refused.clauses, *of_documents(scenario.programs)])
+    first, rest = refused.clauses[:_FOREMOST], refused.clauses[_FOREMOST:]
+    named = dict.fromkeys([*of_documents(entry), *first, *of_documents(scenario.programs), *rest])
+    clauses = list(named)
     return NotAdmitted(
-        index, word, seen(refused.seen), refused.possible, refused.states, tuple(clauses), refused.because
+        index,
+        word,
+        seen(refused.seen),
+        refused.possible,
+        refused.states,
+        tuple(clauses[:_MOST_CLAUSES]),
+        refused.because,
+        others=tuple(clauses[_MOST_CLAUSES:]),
     )
 
 

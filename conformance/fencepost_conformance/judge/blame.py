@@ -55,6 +55,9 @@ OUTCOME = ("ABI-3", "STP-14", "DOC-9", "STP-3", "CTX-1", "ABI-2")
 ROUTINE = (*OUTCOME, "TRM-1", "PUB-1", "CTX-2", "CTX-3", "LIF-1", "BND-3", "BND-5", "BND-6", "BND-12")
 """What the machine names in the life of every instance; in a trail it stands behind all else."""
 
+FOREMOST = 5
+"""Of what is peculiar to a trail, so many stand before what decides on every output."""
+
 REFUSALS: Mapping[str, tuple[str, ...]] = {
     "event_queue_full": ("EVT-3", "EVT-4", "EVT-5"),
     "instance_terminal": ("EVT-2", "TRM-6"),
@@ -70,11 +73,12 @@ REFUSALS: Mapping[str, tuple[str, ...]] = {
 def ordered(first: Iterable[str], trail: Iterable[str]) -> list[str]:
     """What speaks first, then what a trail names: what is peculiar to it before what is routine."""
     first, trail = list(dict.fromkeys(first)), list(dict.fromkeys(trail))
-    generic = [clause for clause in first if clause in OUTCOME]
+    peculiar = [clause for clause in trail if clause not in ROUTINE]
     return [
         *(clause for clause in first if clause not in OUTCOME),
-        *(clause for clause in trail if clause not in ROUTINE),
-        *generic,
+        *peculiar[:FOREMOST],
+        *(clause for clause in first if clause in OUTCOME),
+        *peculiar[FOREMOST:],
         *(clause for clause in trail if clause in ROUTINE),
     ]
 

@@ -7,7 +7,9 @@ from typing import Any
 from fencepost import documents
 from fencepost.admission import admit
 from fencepost.machine.actions import Action, Create, Document, Get, ReadStatus, SendEvent, Terminate, Unfit
+from fencepost.machine.arguments import Misfit, check_text
 from fencepost.machine.latitude import Latitude
+from fencepost_spec.limits import FORM
 
 from .. import calls
 from ..adapter import ABSENT
@@ -22,10 +24,12 @@ _LARGE = 1_000_000  # characters from which on a document that is none may be to
 @dataclass(frozen=True)
 class Call:
     """`actions` are the ways in which the call may arrive, since it is open which of two faults of a document
-    counts; `id` is None where the Host issues one; `known` is False for what cannot be an id."""
+    counts; `id` is None where the Host issues one; `known` is False for what is no string, `sound` for what
+    is no id."""
 
     id: str | None
     known: bool
+    sound: bool
     actions: list[Action]
 
 
@@ -37,9 +41,17 @@ def action_of(
     given = live(calls.OPS[word], calls.arguments(word, entry, scenario, variables))
     id = given["id"]
     if id is ABSENT:
-        return Call(None, True, _ACTIONS[word](None, given, choices))
+        return Call(None, True, True, _ACTIONS[word](None, given, choices))
     known = isinstance(id, str)
-    return Call(id if known else "", known, _ACTIONS[word](id, given, choices))
+    return Call(id if known else "", known, _is_sound(id), _ACTIONS[word](id, given, choices))
+
+
+def _is_sound(id: Any) -> bool:
+    try:
+        check_text(id, "id", FORM.id_scalars)  # BND-2
+    except Misfit:
+        return False
+    return True
 
 
 def _create(id: Any, given: Mapping[str, Any], choices: Choices) -> list[Action]:

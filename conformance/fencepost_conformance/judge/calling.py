@@ -27,6 +27,8 @@ def call(judgement: Judgement, entry: Entry, observations: list[Observation]) ->
 def _call(judgement: Judgement, entry: Entry, answer: Any) -> None:
     judgement.touch()
     made = _made(judgement, entry)
+    if "get" in entry and not made.sound and isinstance(answer, Answer) and answer.error is not None:
+        return  # BND-9a: any rejection
     failed = isinstance(answer, Answer) and answer.error is not None
     if not judgement.world.backend_up and failed and answer.error[0] == "backend_unavailable":
         return  # BND-8

@@ -129,7 +129,7 @@ class Track:
                 explained[state] = trail
         if not explained:
             possible = list(offered.values())
-            first = of_answer(seen(answer), possible, self.states)
+            first = of_answer(seen(answer), possible, self.furthest())
             speaking = ordered(first, [*self.trail(), *clauses])
             raise Refused(answer, possible, self.told(), speaking)
         self.put(explained)
@@ -160,9 +160,14 @@ class Track:
         """Replace every state by what becomes of it."""
         self.put({after: trail for state, trail in self.states.items() for after in change(state)})
 
+    def furthest(self) -> list[State]:
+        """The possible states that the most moves led to."""
+        longest = max(map(len, self.states.values()), default=0)
+        return [state for state, trail in self.states.items() if len(trail) == longest]
+
     def trail(self) -> list[str]:
-        """The clauses of the moves that led to the possible states, the last ones first."""
-        trails = zip_longest(*map(reversed, self.states.values()))
+        """The clauses of the moves that led to the furthest states, the last ones first."""
+        trails = zip_longest(*(reversed(self.states[state]) for state in self.furthest()))
         return [clause for clauses in trails for clause in clauses if clause is not None]
 
     def told(self, states: Iterable[State] | None = None) -> list[str]:

@@ -19,7 +19,8 @@ class NotAdmitted:
     """The first observation that no behaviour explains.
 
     `possible` is what the states that were possible just before would have shown, `states` are these states,
-    for a reader, and `clauses` are those of the moves that would have been needed, the likeliest first.
+    for a reader, and `clauses` are those of the moves that would have been needed, the likeliest first;
+    `others` had a part in it as well, mostly the part that they have in every life.
     """
 
     index: int
@@ -30,6 +31,7 @@ class NotAdmitted:
     clauses: tuple[str, ...]
     because: str = ""
     admitted: bool = False
+    others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         possible = " or ".join(map(str, self.possible)) or "nothing"
