@@ -1,4 +1,4 @@
-"""Scenarios that generation found to be judged wrongly, or the reference to get wrong, each as it was reduced.
+"""Scenarios in which generation found the judge or the reference to be wrong, each as it was reduced.
 
 All of them hold on the reference, by the judge that is shipped.
 """
@@ -54,6 +54,33 @@ def test_what_was_found_holds(name: str) -> None:
         "clauses": ["GRT-8"],
         "programs": {"p1": program},
         "schedule": schedule,
+    }
+    result = run_scenario(resolve("reference")(), Scenario("finding", document))
+    assert (result.outcome, result.differences) == ("passed", ())
+
+
+def test_an_owner_killed_at_a_commit_has_not_gone_on() -> None:
+    """The next context takes the other Version, which would wait if the killed one had come to its wait."""
+    failing = [{"throw": "again"}, {"throw": "again"}, {"value": {}}]
+    retry = {"maxAttempts": 3, "initialDelaySeconds": 43200}
+    document = {
+        "format": FORMAT,
+        "title": "Killed at a commit",
+        "judged": True,
+        "clauses": ["DO-6"],
+        "versions": {"v1": {}, "v2": {"p1": "p2"}},
+        "deployed": "v1",
+        "programs": {
+            "p1": [{"do": "a1", "effect": {"attempts": failing}, "retry": retry}],
+            "p2": [{"do": "a3", "effect": {"value": {}}}, {"wait": "a4", "type": "go", "timeoutSeconds": 60}],
+        },
+        "schedule": [
+            {"create": "i", "program": "p1"},
+            {"kill": "i", "at": "committed:a3"},
+            {"deploy": {"v1": 5000, "v2": 5000}},
+            {"advance": 43201},
+            {"settle": True},
+        ],
     }
     result = run_scenario(resolve("reference")(), Scenario("finding", document))
     assert (result.outcome, result.differences) == ("passed", ())

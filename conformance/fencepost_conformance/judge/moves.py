@@ -271,14 +271,18 @@ class Moves:
             if isinstance(reply, Impossible):
                 continue
             what = f"{type(action).__name__} {name}".strip()
-            for move in self._walk(state, moved, place, token, ("deliver", reply), owns, clauses, what):
+            heard: Input = ("deliver", reply)
+            trap = _trap(state, after, name)
+            reached = (
+                isinstance(reply, Parked) if after == "parked" else not isinstance(reply, Fenced | Stopped)
+            )
+            if trap is not None and reached:  # at once, or a little later
+                caught = set_mind(state, place, replace(state.minds[place], due=heard))
+                found = follow(state, moved, minds=caught)
+                if len(found.minds) > place:
+                    yield Move(self.snared(found, place, trap), False, f"{trap.deed} at {after}", clauses)
+            for move in self._walk(state, moved, place, token, heard, owns, clauses, what):
                 yield move
-                trap = _trap(state, after, name)
-                reached = (
-                    isinstance(reply, Parked)
-                    if after == "parked"
-                    else not isinstance(reply, Fenced | Stopped)
-                )
                 if trap is not None and reached and len(move.state.minds) > place:
                     yield Move(self.snared(move.state, place, trap), False, f"{trap.deed} at {after}")
 
