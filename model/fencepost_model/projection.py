@@ -88,6 +88,7 @@ class _Projection:
         self.begun: dict[str, _Begun] = {}
         self.own = 0
         self.open: str | None = None
+        self.calling = False  # a step that the present context called has not settled
         self.ended = False
         self.unnamed = False  # the module has no word for how it ended
         self._look_ahead()
@@ -139,6 +140,9 @@ class _Projection:
                 row, last.action, last.token, last.type, last.amount, last.result, self.status(row.status)
             )
         self.own = owner_after(self.own, row)
+        settled = row.action.name in ("Park", "CommitAttempt") and row.reply.name == "Recorded"
+        if settled or row.action.name == "Claim":
+            self.calling = False
 
     def _lapses(self, row: Row) -> bool:
         """Whether an owner is refused only for its lease, which has run out and is looked at next (PUB-3)."""
@@ -168,7 +172,7 @@ class _Projection:
         if row.reply.name == "Stopped":
             yield from self.settle(row)
         elif row.reply.name in ("Run", "Pending"):
-            self.open = name
+            self.open, self.calling = name, True
             yield from self.opened(row)
         elif row.reply.name == "Recorded":
             yield Logged(row, "Replay", row.action["token"], amount=1 + list(self.begun).index(name))
@@ -191,6 +195,8 @@ class _Projection:
     def settle(self, row: Row) -> Iterator[Logged]:
         self.ended = True
         end = _ENDS[self.module].get(row.reply["reason"])
+        if row.reply["reason"] == "step_definition_mismatch" and not self.calling:
+            end = None  # a name under another kind (STP-6)
         self.unnamed = end is None
         yield Logged(row, "Settle" if end else "End", row.action["token"], result=end or "")
 
@@ -315,7 +321,7 @@ class _Waits(_Projection):
 
     def settle(self, row: Row) -> Iterator[Logged]:
         mismatch = row.reply["reason"] == "step_definition_mismatch"
-        if mismatch and self.open is not None and self.begun[self.open].kind == "do":
+        if mismatch and self.calling and self.open is not None and self.begun[self.open].kind == "do":
             yield Logged(row, "BeginStep", row.action["token"], amount=1 + list(self.begun).index(self.open))
         yield from super().settle(row)
 
