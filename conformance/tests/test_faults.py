@@ -1,5 +1,7 @@
 """The table of faulty hosts is whole, and what a fault says of itself is true of it."""
 
+from pathlib import Path
+
 import pytest
 from fencepost_conformance import faults
 from fencepost_conformance.faults.table import TABLE, fault
@@ -108,3 +110,14 @@ def test_a_faulty_host_is_caught_and_its_clause_blamed(name, clause):
     seen = kill(TABLE[name] if name in TABLE else faults.load()[name], DIRECTED)
     assert (seen.by, seen.blamed) == ("directed", clause)
     assert seen.size > 0
+
+
+def test_the_page_of_the_docs_has_every_fault_caught():
+    page = (Path(__file__).parents[2] / "docs" / "kill-table.md").read_text(encoding="utf-8")
+    rows = {
+        cells[1].strip(" `"): cells for cells in (line.split("|") for line in page.splitlines()) if cells[1:]
+    }
+    for each in faults.load().values():
+        assert each.name in rows, f"{each.name} is missing: write the page anew with 'nox -s self_test'"
+        assert rows[each.name][3].strip() == each.clause
+    assert "**missed**" not in page

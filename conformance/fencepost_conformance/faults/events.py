@@ -129,6 +129,16 @@ class SleepersRefuseEvents(ManagedHost):
 
 
 @fault("EVT-7")
+class StepsComeBeforeEvents(ManagedHost):
+    """An instance that has not come to a step yet refuses events."""
+
+    def transition(self, slot: Slot, action: Action) -> Transition:
+        if isinstance(action, SendEvent) and isinstance(slot, Instance) and slot.live and not slot.history:
+            return Transition(slot, Rejected("not_running", "the instance has no step"))
+        return super().transition(slot, action)
+
+
+@fault("EVT-7")
 class KeptForADay(ManagedHost):
     """An event that nobody has taken for a day is dropped."""
 
