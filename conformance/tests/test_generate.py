@@ -218,7 +218,7 @@ def test_a_failure_shrinks_to_a_minimal_scenario_that_replays(judge: Callable[[R
 def test_each_clause_that_is_blamed_is_a_failure_of_its_own(judge: Callable[[Refusal], None]) -> None:
     one, other = refuse_status("sleeping", "SLP-2"), refuse_status("waiting", "WFE-3")
     judge(lambda *seen: one(*seen) or other(*seen))
-    result = found(seed=1, profile=Profile("more", 150, 8, 3.0))
+    result = found(seed=1, profile=Profile("more", 150, 8, 20.0))
     assert {check.clauses for check in result.results} == {("SLP-2",), ("WFE-3",)}
 
 
