@@ -8,7 +8,7 @@ What an owner's code proposes must happen while it is the owner, and may while i
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fencepost import documents
 from fencepost.contexts.execution import ProposeCommit, ProposePark, ProposeSettle
@@ -85,7 +85,7 @@ class Moves:
     def _traits_of(self, params: bytes | None) -> tuple[bool, dict[str, str]]:
         known = self._traits.get(params)
         if known is None:
-            found = traits(None if params is None else _decoded(params))
+            found = traits(None if params is None else documents.decode(params))
             known = self._traits[params] = (not overlaps(found), {**self.world.stance, **set_aside(found)})
         return known
 
@@ -241,8 +241,9 @@ class Moves:
             trap = _trap(state, "effect-start", name)
             if trap is not None:
                 caught = counted.having(minds=set_mind(counted, place, replace(mind, due=start)))
-                yield Move(self.snared(caught, place, trap), False, f"{trap.deed} at the start of {name}")
-            yield from self._walk(counted, slot, place, token, start, owns)
+                yield Move(self.snared(caught, place, trap), owns, f"{trap.deed} at the start of {name}")
+            if trap is None or not owns:  # an owner that comes by a trap does not get past it
+                yield from self._walk(counted, slot, place, token, start, owns)
         for gate in rests.gates:
             if gate in self.world.gates:
                 yield from self._walk(state, slot, place, token, ("gate", gate), owns)
@@ -266,7 +267,9 @@ class Moves:
             before, after, name = "", "parked", proposal.name
         trap = _trap(state, before, name or None)
         if trap is not None:
-            yield Move(self.snared(state, place, trap), False, f"{trap.deed} at {before}")
+            yield Move(self.snared(state, place, trap), owns, f"{trap.deed} at {before}")
+            if owns:
+                return
         for moved, reply, clauses in self.transitions(slot, action):
             if isinstance(reply, Impossible):
                 continue
@@ -280,9 +283,10 @@ class Moves:
                 caught = set_mind(state, place, replace(state.minds[place], due=heard))
                 found = follow(state, moved, minds=caught)
                 if len(found.minds) > place:
-                    yield Move(self.snared(found, place, trap), False, f"{trap.deed} at {after}", clauses)
+                    yield Move(self.snared(found, place, trap), owns, f"{trap.deed} at {after}", clauses)
             for move in self._walk(state, moved, place, token, heard, owns, clauses, what):
-                yield move
+                if trap is None or not reached or after == "parked" or not owns:
+                    yield move
                 if trap is not None and reached and len(move.state.minds) > place:
                     yield Move(self.snared(move.state, place, trap), False, f"{trap.deed} at {after}")
 
@@ -394,7 +398,3 @@ def _trap(state: State, point: str, step: str | None) -> Trap | None:
 
 def _same(one: Slot, other: Slot) -> bool:
     return one is other or one == other
-
-
-def _decoded(params: bytes) -> Any:
-    return documents.decode(params)
