@@ -38,6 +38,8 @@ SAME = {
     "matches-parked-waits-only": "Waits: a wait does not look into the inbox",
     "matches-park-first": "Waits: a wait does not look into the inbox",
     "lost-while-stopping": "Waits: an accepted event is lost",
+    "steps-come-before-events": "Waits: the bound in events excludes itself",
+    "consumption-cuts-the-wrong-event": "Waits: a consumed event stays in the inbox",
     "sleepers-refuse-events": "Waits: the bound in events excludes itself",
     "terminated-before-the-stop": "Fencing: published at the decision",
     "terminate-overwrites": "Fencing: terminate overwrites what is published",

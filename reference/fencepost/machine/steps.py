@@ -26,6 +26,7 @@ from fencepost.machine.state import (
     Context,
     Failed,
     Instance,
+    Kind,
     Outcome,
     Reason,
     Step,
@@ -159,8 +160,16 @@ def park(instance: Instance, action: Park) -> Transition:
     same_context = instance.rules.latitude.wait_match == "same-context" or step.kind != "wait"  # WFE-7
     if step.outcome is not None and (same_context or context.replaying):
         closed = put_context(instance, Context(context.token, context.version))
-        return Transition(evolve(instance, contexts=closed), Recorded(step.outcome), ("WFE-4", "SLP-3"))
-    return Transition(fence(instance), Parked(), ("SLP-2", "WFE-3", "PUB-1"))
+        return Transition(evolve(instance, contexts=closed), Recorded(step.outcome), _SETTLED[step.kind])
+    return Transition(fence(instance), Parked(), _PARKED[step.kind])
+
+
+_SETTLED: dict[Kind, tuple[str, ...]] = {"do": ("STP-3",), "sleep": ("SLP-3",), "wait": ("WFE-4",)}
+_PARKED: dict[Kind, tuple[str, ...]] = {
+    "do": ("DO-5", "PUB-1"),
+    "sleep": ("SLP-2", "PUB-1"),
+    "wait": ("WFE-3", "PUB-1"),
+}
 
 
 def commit_attempt(instance: Instance, action: CommitAttempt) -> Transition:
