@@ -194,6 +194,7 @@ def test_the_same_seed_makes_the_same_scenarios(judge: Callable[[Refusal], None]
     def counts(seed: int) -> str:
         return json.dumps(found(seed).coverage.document())
 
+    counts(5)  # Hypothesis draws on the constants of all modules: from here on they are loaded
     assert counts(5) == counts(5)
     assert counts(5) != counts(6)
 
@@ -250,7 +251,7 @@ def test_a_fault_ends_the_search_and_is_no_failure(
     (check,) = result.results
     assert (check.outcome, check.clauses) == ("errored", ())
     assert "it broke" in check.detail
-    assert "advance" in result.scenarios[0].schedule[-1]
+    assert {"advance", "recover"} & result.scenarios[0].schedule[-1].keys()
 
 
 def test_a_fault_of_the_judge_is_not_shrunk(judge: Callable[[Refusal], None]) -> None:

@@ -103,6 +103,23 @@ def one_of(choices: Callable[[Stage], Any]) -> st.SearchStrategy[Any]:
     return of_stage(lambda stage: st.sampled_from(choices(stage)))
 
 
+def addresses(stage: Stage) -> list[tuple[str, str]]:
+    """An instance, and a type of event for which its program waits somewhere."""
+    types = {id: program.types for id, program in stage.programs.items()}
+    return [(id, type) for id in stage.ids for type in types.get(id) or TYPES]
+
+
+def an_event(id: str, type: str, payload: str, number: int) -> dict[str, Any]:
+    """A `sendEvent`; a payload that is numbered tells it from all others."""
+    documents = {
+        "numbered": {"n": number},
+        "negative zero": {"$oddity": "negativeZero"},
+        "not a document": {"$oddity": "nestedUndefined"},
+    }
+    rest = {"payload": documents[payload]} if payload in documents else {}
+    return {"sendEvent": id, "type": type, **rest}
+
+
 def event_types(stage: Stage) -> tuple[str, ...]:
     """Types of events: those that somebody waits for, others, and what is only nearly one."""
     return (*stage.awaited() * 3, *TYPES, *_ODD_TYPES)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from hypothesis import event
+from hypothesis import event, reject
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -26,6 +26,8 @@ from .arguments import (
     a_call_kind,
     a_plan,
     a_trap,
+    addresses,
+    an_event,
     an_id,
     event_types,
     of_stage,
@@ -98,10 +100,15 @@ class ScenarioMachine(RuleBasedStateMachine):
         self._look(id)
 
     @_when(holds=_any)
-    @rule(id=an_id, type=one_of(lambda stage: stage.awaited() or TYPES), times=st.integers(2, 3))
-    def send_events(self, id: str, type: str, times: int) -> None:
+    @rule(to=one_of(addresses), times=st.integers(2, 3), woken=st.booleans())
+    def send_events(self, to: tuple[str, str], times: int, woken: bool) -> None:
+        id, type = to
         for _ in range(times):
             self._play(self._event(id, type, "numbered"))
+        wake = self.stage.next_wake(id)
+        if woken and wake is not None:  # it may come to a wait for them
+            self._advance_to(wake.at)
+            self._settle()
         self._look(id)
 
     @_when(holds=_any)
@@ -279,14 +286,16 @@ class ScenarioMachine(RuleBasedStateMachine):
         self.stage.stuck.clear()
         self.stage.frozen.clear()
         self._settle()
+        if not self.stage.deleted():
+            self._judge()  # it says whether that may be; there is no going on
+            self._over = True
+            reject()
         self._play({"recreateResource": True})
         self._look(*self.stage.ids)
 
     # What is drawn more often than the rest: Hypothesis counts a rule once for each name that it has here
 
-    _create_again = create
-    _settle_again = settle
-    _send_again = _send_once_more = send_event
+    _create_again, _settle_again, _send_again, _send_once_more = create, settle, send_event, send_events
     _move_to_a_step_again = _move_to_a_step_once_more = move_the_clock_to_a_step
 
     # The end
@@ -309,7 +318,7 @@ class ScenarioMachine(RuleBasedStateMachine):
         stage = self.stage
         if stage.wakes_held:
             self.let_wakes()
-        for id in list(stage.stuck):
+        for id in tuple(stage.stuck):
             self.get_unstuck(id)
         for id in dict.fromkeys(stage.frozen):
             self._play({"resume": id})
@@ -318,10 +327,10 @@ class ScenarioMachine(RuleBasedStateMachine):
         self._settle()
         self._look(*stage.ids)
         for _ in range(EPILOGUE):
-            ahead = [each for each in stage.instants() if each.where == "1 s past" and each.deadline.step]
-            if not ahead:
+            wake = stage.next_wake()
+            if wake is None:
                 break
-            self._advance_to(ahead[0].at)
+            self._advance_to(wake.at)
             self._settle()
             self._look()
 
@@ -336,22 +345,15 @@ class ScenarioMachine(RuleBasedStateMachine):
         call: Entry = {"create": id, "program": stage.new_program(plan.program)}
         if plan.params is not None:
             call["params"] = plan.params
-        if id not in stage.ids:
-            stage.ids.append(id)
+        stage.ids += [id] if id not in stage.ids else []
         stage.programs[id] = plan.program
         self._play({"dropResponse": call} if lost else call)
         if not lost:
             self._look(id)
 
     def _event(self, id: str, type: str, payload: str) -> Entry:
-        call: Entry = {"sendEvent": id, "type": type}
         self.stage.sent += 1
-        documents = {
-            "numbered": {"n": self.stage.sent},
-            "negative zero": {"$oddity": "negativeZero"},
-            "not a document": {"$oddity": "nestedUndefined"},
-        }
-        return call | ({"payload": documents[payload]} if payload in documents else {})
+        return an_event(id, type, payload, self.stage.sent)
 
     def _release(self, gate: str) -> None:
         self._play({"release": gate})

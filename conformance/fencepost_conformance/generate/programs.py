@@ -45,11 +45,15 @@ _POLICIES: tuple[Mapping[str, Any], ...] = (
 )
 _BAD_STEPS: tuple[Operation, ...] = (
     {"do": "", "effect": {"value": {}}},
+    {"sleep": {"$repeat": ["x", 257]}, "seconds": 0},
+    {"wait": "", "type": "go", "timeoutSeconds": 1},
     {"do": "NAME", "effect": {"value": {}}, "retry": {"maxAttempts": 0}},
     {"do": "NAME", "effect": {"value": {}}, "retry": {"initialDelaySeconds": 1}},
     {"sleep": "NAME", "seconds": -1},
     {"sleep": "NAME", "seconds": 31_536_001},
     {"wait": "NAME", "type": "", "timeoutSeconds": 1},
+    {"wait": "NAME", "type": "go"},
+    {"wait": "NAME", "timeoutSeconds": 1},
     {"wait": "NAME", "type": "go", "timeoutSeconds": 0},
 )
 
@@ -65,6 +69,12 @@ class Program:
     def steps(self) -> tuple[str, ...]:
         """The names of its steps, as far as they are written out."""
         return tuple(dict.fromkeys(name for _, name in named(self.operations)))
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of the events for which it waits."""
+        found = (node.get("type") for node in _nodes(self.operations) if "wait" in node)
+        return tuple(dict.fromkeys(each for each in found if each))
 
     @property
     def gates(self) -> tuple[str, ...]:
@@ -214,10 +224,13 @@ class Author:
         steps: list[Operation] = []
         type = self.pick(TYPES)
         if self.chance(2):  # time for events to come before anybody waits for them
-            steps.append({"sleep": self.fresh(), "seconds": self.pick(SLEEPS)})
+            steps.append({"sleep": self.fresh(), "seconds": self.pick((5, 1, 60))})
         for _ in range(1 + self.draw(below(2))):
             step: Operation = {"wait": self.fresh(), "type": type, "timeoutSeconds": self.pick(TIMEOUTS)}
             steps += [step, *self._kept(step)]
+            if self.chance(2):  # the journal shows which event it was, even if the run comes to no end
+                shown = f"{step['wait']}-of-${{{step['as']}.n}}"
+                steps.append({"do": shown, "effect": {"value": {}}})
         return steps
 
     def again(self) -> list[Operation]:
@@ -231,7 +244,8 @@ class Author:
 
     def guarded(self) -> list[Operation]:
         error = f"e{len(self.errors) + 1}"
-        phrase: Operation = {"try": self.block(2, DEEPEST - 1), "catch": error}
+        body = self.both() if self.chance(5) else self.block(2, DEEPEST - 1)
+        phrase: Operation = {"try": body, "catch": error}
         self.errors.append(error)
         phrase["handler"] = [_keep(f"{error}.name", error), *self._handling(error)]
         if self.chance(3):
@@ -295,9 +309,11 @@ class Author:
         """A bad argument, and sometimes the same name used rightly after it."""
         bad = dict(self.pick(_BAD_STEPS))
         kind = next(kind for kind in ("do", "sleep", "wait") if kind in bad)
-        bad[kind] = bad[kind] and self.fresh()
+        placed = bad[kind] == "NAME"
+        if placed:
+            bad[kind] = self.fresh()
         error = self._error(bad)
-        rightly = [self.step(bad[kind])] if bad[kind] and self.chance(2) else []
+        rightly = [self.step(bad[kind])] if placed and self.chance(2) else []
         return [bad, {"if": {"$": error}, "then": [_keep(f"{error}.name", error)]}, *rightly]
 
 
@@ -337,7 +353,7 @@ _FLAT: tuple[Callable[[Author], list[Operation]], ...] = (
 _PHRASES: tuple[Callable[[Author], list[Operation]], ...] = (
     *[Author.plain] * 9,
     *[Author.retried] * 3,
-    *[Author.order] * 4,
+    *[Author.order] * 6,
     *[Author.again] * 2,
     *[Author.guarded] * 4,
     Author.finally_only,
@@ -346,7 +362,7 @@ _PHRASES: tuple[Callable[[Author], list[Operation]], ...] = (
     *[Author.unawaited] * 2,
     Author.loop,
     Author.same_in_loop,
-    Author.refused,
+    *[Author.refused] * 2,
     Author.thrown,
     Author.unfit,
 )

@@ -173,12 +173,24 @@ class Stage:
         return around(self.reference) if self.reference is not None and self.offers("clock") else []
 
     def awaited(self) -> tuple[str, ...]:
-        """The types of the events for which an instance of the reference waits."""
+        """The types of the events for which an instance waits, or will."""
+        coming = {each for program in self.programs.values() for each in program.types}
+        return tuple(sorted(coming | set(self._awaited())))
+
+    def _awaited(self) -> tuple[str, ...]:
+        """The types for which an instance of the reference waits now."""
         if self.reference is None:
             return ()
         slots = [slot for slot in self.reference.slots.values() if isinstance(slot, Instance)]
         pending = {step.type for slot in slots for step in slot.history.values() if step.outcome is None}
         return tuple(sorted(each for each in pending if each is not None))
+
+    def next_wake(self, id: str | None = None) -> Around | None:
+        """The instant just past the nearest deadline of a step, of one instance or of any."""
+        for each in self.instants():
+            if each.where == "1 s past" and each.deadline.step and id in (None, each.deadline.instance):
+                return each
+        return None
 
     # Entries that more than one rule makes
 
@@ -203,6 +215,10 @@ class Stage:
         """Let the Host run, if it can be."""
         if self.offers("clock"):
             self.play({"settle": True})
+
+    def deleted(self) -> bool:
+        """Whether the resource is gone."""
+        return "workflow" not in self.run.ask("resources")
 
     def advance_to(self, instant: int) -> None:
         """Move the clock; nothing runs."""
