@@ -41,6 +41,18 @@ FINDINGS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
             {"status": "i"},
         ],
     ),
+    "a report that one trap held back is not caught by another": (
+        WAIT,
+        [
+            {"create": "i", "program": "p1"},
+            {"pause": "i", "at": "settled"},
+            {"pause": "i", "at": "settled"},
+            {"sendEvent": "i", "type": "stop"},
+            {"resume": "i"},
+            {"settle": True},
+            {"status": "i"},
+        ],
+    ),
 }
 
 

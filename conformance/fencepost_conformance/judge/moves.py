@@ -265,9 +265,11 @@ class Moves:
             assert isinstance(proposal, ProposePark)
             action = Park(now, token)
             before, after, name = "", "parked", proposal.name
-        trap = _trap(state, before, name or None)
+        mind = state.minds[place]
+        trap = None if mind.caught else _trap(state, before, name or None)
         if trap is not None:
-            yield Move(self.snared(state, place, trap), owns, f"{trap.deed} at {before}")
+            held = state.having(minds=set_mind(state, place, replace(mind, caught=True)))
+            yield Move(self.snared(held, place, trap), owns, f"{trap.deed} at {before}")
             if owns:
                 return
         for moved, reply, clauses in self.transitions(slot, action):
@@ -280,7 +282,7 @@ class Moves:
                 isinstance(reply, Parked) if after == "parked" else not isinstance(reply, Fenced | Stopped)
             )
             if trap is not None and reached:  # at once, or a little later
-                caught = set_mind(state, place, replace(state.minds[place], due=heard))
+                caught = set_mind(state, place, replace(mind, due=heard))
                 found = follow(state, moved, minds=caught)
                 if len(found.minds) > place:
                     yield Move(self.snared(found, place, trap), owns, f"{trap.deed} at {after}", clauses)
@@ -372,11 +374,9 @@ class Moves:
             runs += each.ran
             for label in each.marks:
                 marks = marks.put(label, marks.get(label, 0) + 1)
-        mind = state.minds[place]
-        mind = (
-            Mind(None, rests.starts, mind.condition, mind.lapses) if rests.dead else replace(mind, node=end)
-        )
-        minds = set_mind(state, place, mind)
+        mind = replace(state.minds[place], node=end, caught=False)
+        over = Mind(None, rests.starts, mind.condition, mind.lapses)
+        minds = set_mind(state, place, over if rests.dead else mind)
         moved = follow(state, here.slot, minds=minds, marks=marks, runs=runs, perhaps=perhaps)
         return Move(moved, owns, what or "the code goes on", here.clauses)
 

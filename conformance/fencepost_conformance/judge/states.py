@@ -34,7 +34,7 @@ class Mind:
 
     `starts` are effects that it may begin although it is over. A frozen or lost owner shows no life from an
     instant on that is one lease before `lapses` (milliseconds). `due` is what its code hears next: the start
-    of an effect, at which it was caught.
+    of an effect, at which it was caught; `caught`, that a trap held its report back, which then goes first.
     """
 
     node: Node | None
@@ -42,6 +42,7 @@ class Mind:
     condition: Condition = "healthy"
     lapses: int = 0
     due: Input | None = None
+    caught: bool = False
 
     @property
     def idle(self) -> bool:
