@@ -24,8 +24,8 @@ PROFILES: Mapping[str, Profile] = {
     each.name: each
     for each in (
         Profile("quick", 60, 12, 10.0),
-        Profile("ci", 500, 20, 60.0, fixed_seed=True),
-        Profile("soak", 20_000, 40, 300.0),
+        Profile("ci", 300, 20, 60.0, fixed_seed=True),
+        Profile("soak", 10_000, 40, 300.0),
     )
 }
 DEFAULT = "quick"

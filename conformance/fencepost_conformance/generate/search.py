@@ -1,8 +1,9 @@
 """Generates scenarios for one Host, until enough were tried or until failures have shrunk for long enough.
 
 Hypothesis draws and shrinks; each clause that is blamed is a failure of its own, and the smallest scenario
-of each is kept. Its reduction and its result are made at the end. What ends the whole from inside a scenario
-(time is up, the adapter broke down, the first failure was enough) is an `Enough`, which Hypothesis lets pass.
+of each is kept. Its reduction and its result are made at the end. What ends things from inside a scenario
+(the adapter broke down, the first failure was enough, a failure has shrunk for long enough or is known) is
+no `Exception`, so that Hypothesis lets it pass.
 """
 
 from __future__ import annotations
@@ -37,6 +38,14 @@ class Enough(BaseException):
     """No further scenario is wanted."""
 
 
+class LongEnough(BaseException):
+    """A failure has shrunk for as long as it may."""
+
+
+class Known(BaseException):
+    """It failed in a way that was found and shrunk before."""
+
+
 @dataclass
 class Found:
     """What came of it: failures and breakdowns as results, each with its scenario, and what was reached."""
@@ -65,22 +74,24 @@ class Search(Watch):
         self._connection: Connection | None = None
         self._smallest: dict[str, tuple[dict[str, Any], Verdict]] = {}
         self._fault: tuple[dict[str, Any], str] | None = None
+        self._shrunk: set[str] = set()
         self._failed_at: float | None = None
 
     # What Hypothesis's machine tells
 
     def finished(self, stage: Stage) -> None:
         self.coverage.add(stage)
-        if self._failed_at is None:
-            self.progress(NAME)
-        elif time.monotonic() - self._failed_at > self.profile.shrink_seconds:
-            raise Enough
+        if self._failed_at is not None and time.monotonic() - self._failed_at > self.profile.shrink_seconds:
+            raise LongEnough
 
     def failed(self, stage: Stage, verdict: Verdict) -> None:
+        clause = verdict.clauses[0]
+        if clause in self._shrunk:
+            raise Known
         document = {**stage.document, "schedule": stage.entries[: verdict.index + 1]}
-        known = self._smallest.get(verdict.clauses[0])
+        known = self._smallest.get(clause)
         if known is None or size(document) < size(known[0]):
-            self._smallest[verdict.clauses[0]] = (document, verdict)
+            self._smallest[clause] = (document, verdict)
         self._failed_at = self._failed_at or time.monotonic()
         if self.first_only:
             raise Enough
@@ -113,34 +124,38 @@ class Search(Watch):
         return found
 
     def _generate(self, number: int) -> None:
+        """One example after the other, each from a seed of its own.
+
+        Of many examples in one run Hypothesis makes most by repeating parts of others, which finds more of
+        what a program has seen and less of what it has not.
+        """
+        try:
+            for turn in range(self.profile.examples):
+                self._generate_one(f"{number}:{turn}")
+                self.progress(NAME)
+        except Enough:
+            return
+
+    def _generate_one(self, number: str) -> None:
         connection = self._live()
         handshake = greet(connection)
+        made = 0
 
         @seed(number)
         def machine() -> ScenarioMachine:
-            return ScenarioMachine(connection, handshake, self)
+            nonlocal made
+            made += 1
+            return ScenarioMachine(connection, handshake, self, idle=made == 1)
 
-        profile = self.profile
+        self._failed_at = None
         try:
-            run_state_machine_as_test(
-                machine,  # type: ignore[arg-type]
-                settings=settings(
-                    max_examples=profile.examples,
-                    stateful_step_count=profile.steps,
-                    deadline=None,
-                    database=None,
-                    derandomize=False,
-                    phases=(Phase.generate, Phase.shrink),
-                    suppress_health_check=list(HealthCheck),
-                    verbosity=Verbosity.quiet,
-                    report_multiple_bugs=True,
-                ),
-            )
-        except (Enough, NotAdmitted):
-            return
+            run_state_machine_as_test(machine, settings=_settings(self.profile))  # type: ignore[arg-type]
+        except (Known, LongEnough, NotAdmitted):
+            pass
         except BaseExceptionGroup as group:
-            if group.split((Enough, NotAdmitted))[1] is not None:
+            if group.split((Known, LongEnough, NotAdmitted))[1] is not None:
                 raise
+        self._shrunk.update(self._smallest)
 
     def _live(self) -> Connection:
         if self._connection is None or self._connection.broken:
@@ -194,6 +209,20 @@ class Search(Watch):
         name = f"{NAME}/errored-{digest(titled).removeprefix('sha256:')[:_DIGITS]}"
         found.scenarios.append(Scenario(name, titled))
         found.results.append(CheckResult(name, titled["title"], (), "errored", detail=detail))
+
+
+def _settings(profile: Profile) -> settings:
+    return settings(
+        max_examples=1,
+        stateful_step_count=profile.steps,
+        deadline=None,
+        database=None,
+        derandomize=False,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+    )
 
 
 def search(
