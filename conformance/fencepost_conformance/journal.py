@@ -48,24 +48,18 @@ class Journal:
 
     async def effect_start(self, instance: str, name: str) -> int:
         """An effect began; the answer is this execution's number, from 1, for that step and instance."""
-        self.effects[name] += 1
-        self._executions[instance, name] += 1
-        execution = self._executions[instance, name]
-        for watcher in self.on_effect_start:
-            watcher(instance, name)
+        execution = self.count_start(instance, name)
         await workflow.next_turn()
         return execution
 
     async def effect_end(self, instance: str, name: str) -> None:
         """An effect is about to settle."""
-        self.ended[name] += 1
-        for watcher in self.on_effect_end:
-            watcher(instance, name)
+        self.count_end(instance, name)
         await workflow.next_turn()
 
     async def gate(self, name: str) -> None:
         """Stand at a gate until it is released."""
-        if name in self._open:
+        if self.is_open(name):
             await workflow.next_turn()
             return
         answer, resolve, _ = workflow.deferred()
@@ -82,6 +76,27 @@ class Journal:
             pass
         never, _, _ = workflow.deferred()
         await never
+
+    # What reports that arrive as messages come to.
+
+    def count_start(self, instance: str, name: str) -> int:
+        """Count the start of an effect; gives the number of this execution, from 1."""
+        self.effects[name] += 1
+        self._executions[instance, name] += 1
+        execution = self._executions[instance, name]
+        for watcher in self.on_effect_start:
+            watcher(instance, name)
+        return execution
+
+    def count_end(self, instance: str, name: str) -> None:
+        """Count the end of an effect."""
+        self.ended[name] += 1
+        for watcher in self.on_effect_end:
+            watcher(instance, name)
+
+    def is_open(self, gate: str) -> bool:
+        """Whether a gate was released."""
+        return gate in self._open
 
     # What the kit calls.
 
