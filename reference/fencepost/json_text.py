@@ -23,16 +23,23 @@ _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WORDS = {"null": None, "true": True, "false": False}
 _CLOSE = {"{": "}", "[": "]"}
+_SHOWN = 40  # scalars of a key that is there twice
 
 
-def read(data: bytes) -> Any:
-    """The value of a JSON text in UTF-8; raises ValueError, with a line that says what is wrong."""
+def read(data: bytes, *, unique: bool = False) -> Any:
+    """The value of a JSON text in UTF-8; raises ValueError, with a line that says what is wrong.
+
+    With `unique` an object that has a key twice is wrong; without it the last of them counts.
+    """
     text = data.decode()
-    decoder = _with_long_integers if _LONG in data.translate(_DIGITS) else _plain
+    if unique:
+        decoder = _unique
+    else:
+        decoder = _with_long_integers if _LONG in data.translate(_DIGITS) else _plain
     try:
         return decoder.decode(text)
     except RecursionError:
-        return _read_deep(text)
+        return _read_deep(text, unique)
 
 
 def _integer(digits: str) -> int | float:
@@ -45,11 +52,26 @@ def _no_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is not JSON")
 
 
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object none of whose keys is there twice."""
+    value: dict[str, Any] = {}
+    for key, member in members:
+        if key in value:
+            raise _twice(key)
+        value[key] = member
+    return value
+
+
+def _twice(key: str) -> ValueError:
+    return ValueError(f"an object has the key {json.dumps(key[:_SHOWN])} twice")
+
+
 _plain = json.JSONDecoder(parse_constant=_no_constant)
 _with_long_integers = json.JSONDecoder(parse_constant=_no_constant, parse_int=_integer)
+_unique = json.JSONDecoder(parse_constant=_no_constant, parse_int=_integer, object_pairs_hook=_object)
 
 
-def _read_deep(text: str) -> Any:
+def _read_deep(text: str, unique: bool = False) -> Any:
     """The value of a JSON text, read without recursion."""
     stack: list[tuple[Any, str]] = []  # open containers, each with the key in hand (of an object)
     position = _space(text, 0)
@@ -68,6 +90,8 @@ def _read_deep(text: str) -> Any:
             container, key = stack[-1]
             keyed = type(container) is dict
             if keyed:
+                if unique and key in container:
+                    raise _twice(key)
                 container[key] = value
             else:
                 container.append(value)

@@ -331,6 +331,16 @@ def test_bytes_that_are_not_utf8_are_refused() -> None:
         decode(b'{"a":"\xff"}')
 
 
+@pytest.mark.parametrize("depth", [0, 100_000])
+@pytest.mark.parametrize("text", ['{"a":1,"a":1}', '{"b":{"a":[],"c":0,"\\u0061":{}}}'])
+def test_a_key_that_is_there_twice_is_found_where_it_is_asked_for(text: str, depth: int) -> None:
+    data = ("[" * depth + text + "]" * depth).encode()
+    json_text.read(data)
+    with pytest.raises(ValueError, match='the key "a" twice'):
+        json_text.read(data, unique=True)
+    assert json_text.read(b'{"a":{"a":10000000000000001}}', unique=True) == {"a": {"a": 1e16}}
+
+
 def test_an_error_is_one_line_and_a_value_error() -> None:
     with pytest.raises(ValueError, match=r"^\$\.a: a value of class set is not JSON") as caught:
         encode({"a": {1}})
