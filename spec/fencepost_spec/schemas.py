@@ -37,6 +37,9 @@ NAMES = (
     "program",
     "scenario",
     "report",
+    "adapter-request",
+    "adapter-answer",
+    "adapter-exchange",
 )
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
