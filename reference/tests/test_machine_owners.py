@@ -29,6 +29,7 @@ from fencepost.machine.actions import (
     Unfit,
     Wake,
 )
+from fencepost.machine.records import evolve
 from fencepost.machine.replies import (
     Accepted,
     BadArgument,
@@ -158,6 +159,25 @@ def test_a_lost_attempt_is_not_counted_or_counted(play: Play) -> None:
     )
     once = play(*DOING, (Crash(0, 1), Done), "queued", claim(token=2), rules=counted)
     play((BeginStep(0, 2, "do", "a", DO), Recorded(Failed("step_failed"))), start=once)
+
+
+def test_between_two_attempts_none_is_lost(play: Play) -> None:
+    """A Host may start a context for what waits for its retry; when that is lost, no attempt is."""
+    counted = rules(lost_attempt="counted")
+    retrying = (
+        *CLAIMED,
+        (BeginStep(0, 1, "do", "a", RETRY), Run(1)),
+        (CommitAttempt(0, 1, failed=True), Parked),
+    )
+    slot = play(*retrying, (StopAck(0, 1), Done), "sleeping", rules=counted)
+    started = play(
+        (Claim(1, 2, "v1", LEASE), Done),
+        (BeginStep(1, 2, "do", "a", RETRY), Pending),
+        (Crash(1, 2), Done),
+        "sleeping",
+        start=evolve(slot, current=None),
+    )
+    assert started.history == slot.history
 
 
 # -- parked statuses

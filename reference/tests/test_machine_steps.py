@@ -21,6 +21,7 @@ from fencepost.machine.actions import (
     Unfit,
     Wake,
 )
+from fencepost.machine.records import evolve
 from fencepost.machine.replies import (
     Accepted,
     BadArgument,
@@ -431,6 +432,35 @@ def test_the_oldest_match_is_consumed_and_others_stay(play: Play) -> None:
         (wait("w2", token=2), Recorded(Succeeded(RESULT))),
     )
     assert [event.number for event in slot.inbox] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "called", "reply"),
+    [
+        (5_000, 5_000, Succeeded(RESULT)),
+        (5_000, 5_001, Succeeded(RESULT)),
+        (5_001, 5_001, Failed("wait_timeout")),
+    ],
+)
+def test_a_wait_that_is_called_again_looks_first_for_what_was_accepted_in_time(
+    play: Play, accepted: int, called: int, reply: Succeeded | Failed
+) -> None:
+    """A Host may start a context for an instance that waits; what comes before its call is queued."""
+    started = (Claim(1, 2, "v1", LEASE), Done)
+    slot = evolve(play(*WAITING), current=None)
+    slot = play(
+        started,
+        (SendEvent(2, "other"), Accepted(1)),
+        (SendEvent(accepted, "go", RESULT), Accepted(2)),
+        (wait("w", now=called, token=2), Pending),
+        (Park(called, 2), Recorded(reply)),
+        start=slot,
+    )
+    assert [event.type for event in slot.inbox] == ["other", "go"][: 1 + isinstance(reply, Failed)]
+    other = play(
+        started, (wait("w", "other", now=2, token=2), Pending), start=evolve(play(*WAITING), current=None)
+    )
+    play((SendEvent(2, "go"), Accepted(1, handed_over=True)), start=other)
 
 
 def test_one_event_serves_one_wait(play: Play) -> None:

@@ -94,7 +94,7 @@ def lose_owner(instance: Instance, now: int) -> Instance:
     if context is None or context.open is None or instance.rules.latitude.lost_attempt == "not-counted":
         return fence(instance)
     step = instance.history[context.open]
-    if step.kind != "do" or step.finished:
+    if step.kind != "do" or step.finished or step.deadline is not None:  # between two attempts none is lost
         return fence(instance)
     return fence(put_step(instance, context.open, fail_attempt(step, now)))
 

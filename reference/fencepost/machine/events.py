@@ -13,10 +13,11 @@ FULL = Rejected("event_queue_full", "the inbox is full")
 CLOSED = Rejected("backend_unavailable", "the resource is being deleted")
 
 
-def consume(instance: Instance, type: str) -> tuple[Instance, Event | None]:
-    """Take the oldest event of exactly this type out of the inbox (WFE-2, WFE-8, EVT-8)."""
+def consume(instance: Instance, type: str, until: int | None = None) -> tuple[Instance, Event | None]:
+    """Take the oldest event of exactly this type out of the inbox, accepted at `until` (milliseconds) at the
+    latest (WFE-2, WFE-6, WFE-8, EVT-8)."""
     for index, event in enumerate(instance.inbox):
-        if event.type == type:
+        if event.type == type and (until is None or event.accepted_at <= until):
             rest = instance.inbox[:index] + instance.inbox[index + 1 :]
             return evolve(instance, inbox=rest, inbox_bytes=instance.inbox_bytes - event.size), event
     return instance, None

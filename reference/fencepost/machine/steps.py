@@ -131,6 +131,11 @@ def _later_call(instance: Instance, context: Context, name: str, step: Step, now
         ready = step._replace(deadline=None)
         return _open(instance, context, name, ready, Run(step.failures + 1), "DO-6")
     assert step.deadline is not None
+    if step.kind == "wait":
+        instance, event = consume(instance, step.type or "", step.deadline)  # WFE-6
+        if event is not None:
+            found = step._replace(outcome=Succeeded(event.payload), deadline=None)
+            return _open(instance, context, name, found, Pending(), "WFE-2", "WFE-6", "WFE-7")
     if step.kind == "sleep" and step.deadline <= now:
         return _open(
             instance, context, name, step._replace(outcome=SUCCESS, deadline=None), Pending(), "SLP-2"
