@@ -6,7 +6,6 @@ notices a lost owner, whether it destroys a frozen one), everything within the H
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -107,7 +106,7 @@ def _resumed(state: State, world: World) -> State:
         owns = token == slot.owner
         lapsed = owns and world.late >= mind.lapses
         minds[place] = (
-            replace(mind, condition="lapsed") if lapsed else replace(mind, condition="healthy", lapses=0)
+            evolve(mind, condition="lapsed") if lapsed else evolve(mind, condition="healthy", lapses=0)
         )
         if owns and not lapsed:
             slot = evolve(slot, lease_until=FOREVER)

@@ -7,7 +7,7 @@ What an owner's code proposes must happen while it is the owner, and may while i
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from fencepost import documents
@@ -221,14 +221,14 @@ class Moves:
         if rests is None or mind.node is None:
             for name in mind.starts:
                 left = tuple(each for each in mind.starts if each != name)
-                minds = set_mind(state, place, replace(mind, starts=left))
+                minds = set_mind(state, place, evolve(mind, starts=left))
                 begun = state.having(minds=minds, effects=_counted(state, name))
                 yield from self._sprung(
                     begun, place, Move(begun, False, f"the effect of {name} begins"), name
                 )
             return
         if mind.due is not None:
-            heard = state.having(minds=set_mind(state, place, replace(mind, due=None)))
+            heard = state.having(minds=set_mind(state, place, evolve(mind, due=None)))
             yield from self._walk(heard, slot, place, token, mind.due, owns)
             return
         if mind.node.parent is None:
@@ -240,7 +240,7 @@ class Moves:
             start: Input = ("start", name, counted.effects[name])
             trap = _trap(state, "effect-start", name)
             if trap is not None:
-                caught = counted.having(minds=set_mind(counted, place, replace(mind, due=start)))
+                caught = counted.having(minds=set_mind(counted, place, evolve(mind, due=start)))
                 yield Move(self.snared(caught, place, trap), owns, f"{trap.deed} at the start of {name}")
             if trap is None or not owns:  # an owner that comes by a trap does not get past it
                 yield from self._walk(counted, slot, place, token, start, owns)
@@ -268,7 +268,7 @@ class Moves:
         mind = state.minds[place]
         trap = None if mind.caught else _trap(state, before, name or None)
         if trap is not None:
-            held = state.having(minds=set_mind(state, place, replace(mind, caught=True)))
+            held = state.having(minds=set_mind(state, place, evolve(mind, caught=True)))
             yield Move(self.snared(held, place, trap), owns, f"{trap.deed} at {before}")
             if owns:
                 return
@@ -282,7 +282,7 @@ class Moves:
                 isinstance(reply, Parked) if after == "parked" else not isinstance(reply, Fenced | Stopped)
             )
             if trap is not None and reached:  # at once, or a little later
-                caught = set_mind(state, place, replace(mind, due=heard))
+                caught = set_mind(state, place, evolve(mind, due=heard))
                 found = follow(state, moved, minds=caught)
                 if len(found.minds) > place:
                     yield Move(self.snared(found, place, trap), owns, f"{trap.deed} at {after}", clauses)
@@ -296,7 +296,7 @@ class Moves:
         """The code called `terminate` on its own instance; it hears of it only if that is refused."""
         for after, _, clauses in self.transitions(slot, Terminate(self.world.now)):
             perhaps = state.perhaps | {ANY_MARK}
-            minds = set_mind(state, place, replace(state.minds[place], node=None))
+            minds = set_mind(state, place, evolve(state.minds[place], node=None))
             moved = follow(state, after, minds=minds, perhaps=perhaps)
             yield Move(moved, True, "Terminate from inside", clauses)
 
@@ -328,7 +328,7 @@ class Moves:
         assert isinstance(slot, Instance)
         if slot.contexts[place].token == slot.owner:
             slot = evolve(slot, lease_until=lapses)
-        changed = replace(mind, condition=condition, lapses=lapses)
+        changed = evolve(mind, condition=condition, lapses=lapses)
         return state.having(
             slot=slot, minds=set_mind(state, place, changed), traps=tuple(left), perhaps=perhaps
         )
@@ -374,7 +374,7 @@ class Moves:
             runs += each.ran
             for label in each.marks:
                 marks = marks.put(label, marks.get(label, 0) + 1)
-        mind = replace(state.minds[place], node=end, caught=False)
+        mind = evolve(state.minds[place], node=end, caught=False)
         over = Mind(None, rests.starts, mind.condition, mind.lapses)
         minds = set_mind(state, place, over if rests.dead else mind)
         moved = follow(state, here.slot, minds=minds, marks=marks, runs=runs, perhaps=perhaps)

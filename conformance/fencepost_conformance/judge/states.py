@@ -1,12 +1,13 @@
 """What may be the case at one id: a slot of the machine, and where the code of its unstopped contexts stands.
 
 A state is a value: equal states are merged. So that they meet, what cannot make a difference any more is
-dropped: tokens are numbered by their order, the history of a published outcome is forgotten, and a context
-that was told that it is over keeps only the effects that it may still begin.
+dropped: tokens are numbered by their order, and events not at all; the history of an outcome that was decided
+is forgotten; a context that was told that it is over keeps only the effects that it may still begin. Of two
+states that differ only in how often `run` was called at the least, the lesser allows all that the other does.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from fencepost.machine import Slot, Vacant, parked_on
@@ -15,6 +16,8 @@ from fencepost.machine.replies import Reply
 from fencepost.machine.state import NO_HISTORY, Instance, Step
 
 from .code import Input, Node, Rests
+
+Trail = tuple[str, ...]
 
 Condition = Literal["healthy", "frozen", "gone", "lapsed"]
 """healthy; frozen by `pause`; gone, the Host need not know it yet; resumed after its lease had run out."""
@@ -89,14 +92,15 @@ class State:
 
     def __hash__(self) -> int:
         known = self.__dict__.get("_hash")
-        if known is None:
+        if known is None:  # also in a copy
             known = hash((_gist(self.slot), self.minds, self.runs, self.traps, self.flights))
             object.__setattr__(self, "_hash", known)
         return int(known)
 
     def having(self, **changes: Any) -> "State":
         """A copy with some fields changed."""
-        return replace(self, **changes)
+        changes["_hash"] = None
+        return evolve(self, **changes)
 
     def pairs(self) -> Iterator[tuple[int, int, Mind]]:
         """Place, token and mind of each context."""
@@ -134,14 +138,14 @@ def follow(state: State, slot: Slot, **changes: Any) -> State:
     renumbered."""
     minds = changes.pop("minds", state.minds)
     if isinstance(slot, Vacant):
-        return replace(state, slot=slot, minds=(), traps=state.traps, **changes)
+        return state.having(slot=slot, minds=(), **changes)
     held = state.slot.contexts if isinstance(state.slot, Instance) else ()
     if len(slot.contexts) < len(minds):
         left = {context.token for context in slot.contexts}
         minds = tuple(mind for context, mind in zip(held, minds, strict=False) if context.token in left)
     if len(minds) > 1:
         slot, minds = _thinned(slot, minds)
-    return replace(state, slot=canonical(slot), minds=minds, **changes)
+    return state.having(slot=canonical(slot), minds=minds, **changes)
 
 
 def _thinned(slot: Instance, minds: tuple[Mind, ...]) -> tuple[Instance, tuple[Mind, ...]]:
@@ -157,22 +161,16 @@ def _thinned(slot: Instance, minds: tuple[Mind, ...]) -> tuple[Instance, tuple[M
 
 
 def canonical(instance: Instance) -> Instance:
-    """The instance with tokens 1, 2, ... and without what a published outcome makes irrelevant."""
+    """The instance with tokens 1, 2, ... and without what makes no difference any more."""
     if instance.terminal is not None and not instance.contexts:
         if instance.history is NO_HISTORY and not instance.token:
             return instance
-        return evolve(
-            instance,
-            history=NO_HISTORY,
-            current=None,
-            params=None,
-            owner=0,
-            token=0,
-            accepted=0,
-            ends_at=0,
-            created_at=0,
-            lease_until=0,
-        )
+        return evolve(instance, **_OF_NO_USE, params=None, owner=0, token=0, ends_at=0)
+    if instance.accepted:
+        inbox = tuple(event._replace(number=0) for event in instance.inbox)
+        instance = evolve(instance, accepted=0, inbox=inbox)
+    if instance.decision is not None and instance.history is not NO_HISTORY:
+        instance = evolve(instance, **_OF_NO_USE)
     count = len(instance.contexts)
     if instance.token == count and all(
         context.token == place for place, context in enumerate(instance.contexts, 1)
@@ -183,6 +181,29 @@ def canonical(instance: Instance) -> Instance:
         (place for place, context in enumerate(instance.contexts, 1) if context.token == instance.owner), 0
     )
     return evolve(instance, contexts=contexts, owner=owner, token=count)
+
+
+_OF_NO_USE: dict[str, Any] = {
+    "history": NO_HISTORY,
+    "current": None,
+    "inbox": (),
+    "inbox_bytes": 0,
+    "accepted": 0,
+    "created_at": 0,
+    "lease_until": 0,
+}
+"""What an instance whose outcome is decided never reads again, in the shape that it is given."""
+
+
+def undominated(states: dict[State, Trail]) -> dict[State, Trail]:
+    """Without the states that differ from another only in a greater least number of runs."""
+    kept: dict[State, State] = {}
+    for state in states:
+        alike = state.having(runs=min(state.runs, 1))
+        known = kept.get(alike)
+        if known is None or state.runs < known.runs:
+            kept[alike] = state
+    return states if len(kept) == len(states) else {state: states[state] for state in kept.values()}
 
 
 def set_mind(state: State, place: int, mind: Mind) -> tuple[Mind, ...]:

@@ -13,7 +13,7 @@ from fencepost.machine.state import Instance
 from .blame import of_answer, ordered
 from .moves import Moves, Outlook
 from .replies import explains, seen, told
-from .states import FOREVER, State, follow
+from .states import FOREVER, State, follow, undominated
 from .states import told as state_told
 from .verdict import Refused, Unjudged
 from .world import World
@@ -89,7 +89,7 @@ class Track:
         """Let the Host have done what it may."""
         if self.open:
             self.open = False
-            self.states = self.closure(self.states)
+            self.states = undominated(self.closure(self.states))
             self.calm_until = min((self.outlook(each).calm_until for each in self.states), default=FOREVER)
 
     def settle(self) -> None:
