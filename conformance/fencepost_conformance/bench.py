@@ -13,6 +13,7 @@ from .adapter import ABSENT, AdapterFault, Call, HostError, Setup
 from .journal import Journal
 from .probe import load
 from .probe.values import UNDEFINED, build, document
+from .remote_journal import RemoteJournal
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -78,8 +79,16 @@ class Bench:
             raise AdapterFault(f"the adapter has no method {op}; add it, or do not offer its instrument")
         return method
 
-    def _begin(self, token: str, versions: list[str], deployed: Mapping[str, int], uses: list[str]) -> Any:
-        self.journal = Journal()
+    def _begin(
+        self,
+        token: str,
+        versions: list[str],
+        deployed: Mapping[str, int],
+        uses: list[str],
+        journal: str | None = None,
+        probe: Any = None,  # the module of it is for those who run JavaScript
+    ) -> Any:
+        self.journal = Journal() if journal is None else RemoteJournal(journal)
         loaders = {version: load(version) for version in versions}
         return self._method("begin")(Setup(token, loaders, deployed, self.journal, frozenset(uses)))
 

@@ -16,17 +16,15 @@ Everything is counted and answered at once. A gate that is closed is asked for a
 that answers its contexts' requests itself can have `respond` do it, without a server.
 """
 
-import hashlib
 import json
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from functools import cache
-from importlib import resources
 from typing import Any, NamedTuple
 
 from .journal import Journal
 from .loopback import Loopback, Reply, json_reply, refusal
+from .probe import javascript
 
 PROBE = "probe.mjs"
 
@@ -76,7 +74,7 @@ def respond(journal: Journal, method: str, name: str, body: bytes) -> Reply:
     if name == PROBE:
         if method != "GET":
             return refusal(405, f"GET {PROBE}")
-        return Reply(200, probe_source(), "text/javascript")
+        return Reply(200, javascript.source().text.encode(), "text/javascript")
     if name not in REPORTS:
         return refusal(404, f"there is no {name[:40]!r} here; POST to {', '.join(REPORTS)}, or GET {PROBE}")
     if method != "POST":
@@ -93,23 +91,6 @@ def respond(journal: Journal, method: str, name: str, body: bytes) -> Reply:
 
 def _example(name: str) -> str:
     return json.dumps(dict.fromkeys(REPORTS[name].keys, "text"))
-
-
-@cache
-def probe_source() -> bytes:
-    """The probe as an ES module."""
-    return resources.files(__package__).joinpath("probe", PROBE).read_bytes()
-
-
-@cache
-def probe_digest() -> str:
-    """The SHA-256 of the ES module, as ``sha256:`` and hexadecimal digits."""
-    return f"sha256:{hashlib.sha256(probe_source()).hexdigest()}"
-
-
-def probe_path() -> str:
-    """Where the ES module is in the file system."""
-    return str(resources.files(__package__).joinpath("probe", PROBE))
 
 
 class JournalServer:

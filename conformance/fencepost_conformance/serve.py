@@ -1,5 +1,5 @@
-"""The child's end: ``python -m fencepost_conformance.serve IN OUT MODULE FACTORY`` serves one adapter on
-two pipes.
+"""The end of an adapter in Python: ``python -m fencepost_conformance.serve IN OUT MODULE FACTORY`` serves
+one on two pipes.
 
 Requests are JSON lines on the file descriptor IN; each is handled as soon as it is read, beside those that
 are still in flight. An ``async`` method runs on the event loop. A plain one runs in a worker thread, always
@@ -78,22 +78,19 @@ class Hands:
 class Server:
     """One adapter, made at the handshake, and the requests to it."""
 
-    def __init__(self, module: str, factory: str, write: Callable[[bytes], None]) -> None:
+    def __init__(self, module: str, factory: str) -> None:
         self._named = (module, factory)
-        self._write = write
         self._bench: Bench | None = None
         self._hands = Hands()
 
-    async def handle(self, request: Mapping[str, Any]) -> None:
-        """Answer one request."""
+    async def answer(self, request: Mapping[str, Any]) -> bytes:
+        """The answer to one request, on one line."""
         arguments = dict(request)
         op, ticket = arguments.pop("op"), arguments.pop("ticket")
         try:
-            answer = {"ok": await self._perform(op, arguments)}
-            line = _line({"ticket": ticket, **answer})
+            return _line({"ticket": ticket, "ok": await self._perform(op, arguments)})
         except BaseException as error:
-            line = _line({"ticket": ticket, **_failed(op, error)})
-        self._write(line)
+            return _line({"ticket": ticket, **_failed(op, error)})
 
     async def _perform(self, op: str, arguments: Mapping[str, Any]) -> Any:
         if self._bench is None:
@@ -157,10 +154,14 @@ async def serve(read_from: int, write_to: int, module: str, factory: str) -> Non
     reader = asyncio.StreamReader(limit=_LINE_LIMIT)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(read_from, "rb", 0))
     transport, _ = await loop.connect_write_pipe(asyncio.Protocol, os.fdopen(write_to, "wb", 0))
-    server = Server(module, factory, transport.write)
+    server = Server(module, factory)
     flying: set[asyncio.Task[None]] = set()
+
+    async def handle(line: bytes) -> None:
+        transport.write(await server.answer(json.loads(line)))
+
     while line := await reader.readline():
-        task = asyncio.create_task(server.handle(json.loads(line)))
+        task = asyncio.create_task(handle(line))
         flying.add(task)
         task.add_done_callback(flying.discard)
 

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 from fencepost_conformance.adapter import PROTOCOL, AdapterFault
-from fencepost_conformance.child import Child
+from fencepost_conformance.child import python_child
 from fencepost_conformance.runner import greet, run_many, run_scenario
 from fencepost_conformance.scenario import Scenario
 
@@ -102,7 +102,7 @@ def theirs(tmp_path, monkeypatch):
     children = []
 
     def connect(factory, module="their_adapters"):
-        children.append(Child(module, factory, patience=0.05, grace=0.0))
+        children.append(python_child(module, factory, patience=0.05, grace=0.0))
         return children[-1]
 
     yield connect
@@ -165,14 +165,20 @@ def test_a_hang_ends_with_the_whole_process_group(theirs, tmp_path, monkeypatch)
 @pytest.mark.parametrize(
     ("factory", "text"),
     [
-        ("Crashing", "the adapter's process ended with exit status 3\nabout to crash"),
+        (
+            "Crashing",
+            "the adapter's process ended with exit status 3, before the end of its input\nabout to crash",
+        ),
         ("Killed", "the adapter's process was killed by SIGKILL"),
         ("Odd", "the adapter returned <object"),
         ("Exiting", "restart raised SystemExit: enough"),
-        ("NotJson", "the adapter sent a line that is not JSON: b'nonsense'"),
+        ("NotJson", "the adapter sent what is not JSON: 'nonsense'; send {"),
         ("NoObject", "the adapter sent no object"),
-        ("NoTicket", "the adapter answered a request that was not made"),
-        ("OddTicket", "the adapter answered a request that was not made"),
+        (
+            "NoTicket",
+            "the adapter answered ticket 999, which was not asked; repeat the number of the request",
+        ),
+        ("OddTicket", "the adapter's answer has the ticket []; repeat the number of the request"),
         ("Shapeless", "the adapter's answer to restart is none of ok, error, fault"),
     ],
 )

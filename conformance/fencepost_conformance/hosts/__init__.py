@@ -6,9 +6,12 @@
 | `fault:NAME` | the reference with one rule broken, from the table of faulty hosts |
 | `latitude:FIELD=CHOICE,...` | the reference under other admissible choices of open points |
 | `python:MODULE:FACTORY` | what FACTORY of an importable MODULE makes, in a child process |
+| `cmd:PROGRAM ARGUMENTS` | a program that answers on its standard output; `node` is that of the extra `js` |
+| `http://HOST:PORT` | a server that answers each POST |
 """
 
 import re
+import shlex
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -25,21 +28,26 @@ class UnknownHost(ValueError):
     """A HOST string that names nothing; one line that says what to give instead."""
 
 
-def resolve(host: str) -> Callable[[], Connection]:
-    """A function that connects to a HOST; raises UnknownHost. Connecting raises AdapterFault."""
-    if host in BUILT_IN:
-        return lambda: InProcess(_make(host))
-    named = _PYTHON.fullmatch(host)
-    if named is not None:
-        from ..child import Child
+def resolve(
+    host: str, watch: Callable[[Connection], Connection] = lambda bare: bare
+) -> Callable[[], Connection]:
+    """A function that connects to a HOST; raises UnknownHost. Connecting raises AdapterFault.
 
-        return lambda: Child(named["module"], named["factory"])
+    `watch` is put around what the adapter is spoken to by, where nothing of the kit is in between.
+    """
+    if host in BUILT_IN:
+        return lambda: watch(InProcess(_make(host)))
     kind, _, name = host.partition(":")
     if kind in _FAMILIES and name:
-        return _FAMILIES[kind](host, name)
-    if host.startswith("python:"):
-        raise UnknownHost(f"{host}: give python:MODULE:FACTORY, such as python:my_host.adapter:make")
-    raise UnknownHost(f"{host}: no such Host; give {', '.join(BUILT_IN)} or python:MODULE:FACTORY")
+        connect = _FAMILIES[kind](host, name)
+        return lambda: watch(connect())
+    if kind in _APART:
+        connect = _APART[kind](host, name)
+        return lambda: _wired(watch(connect()))
+    raise UnknownHost(
+        f"{host}: no such Host; give {', '.join(BUILT_IN)}, python:MODULE:FACTORY, 'cmd:PROGRAM ARGUMENTS' "
+        "or http://HOST:PORT"
+    )
 
 
 def is_ours(host: str) -> bool:
@@ -65,9 +73,60 @@ def _latitude(host: str, name: str) -> Callable[[], Connection]:
     return lambda: InProcess(latitude.make(name))
 
 
+def _python(host: str, name: str) -> Callable[[], Connection]:
+    from ..child import python_child
+
+    named = _PYTHON.fullmatch(host)
+    if named is None:
+        raise UnknownHost(f"{host}: give python:MODULE:FACTORY, such as python:my_host.adapter:make")
+    return lambda: python_child(named["module"], named["factory"])
+
+
+def _program(host: str, name: str) -> Callable[[], Connection]:
+    from ..child import Child
+
+    try:
+        command = shlex.split(name)
+    except ValueError as error:
+        raise UnknownHost(f"{host}: {error}; quote it as for a shell") from None
+    if not command:
+        raise UnknownHost(f"{host}: give 'cmd:PROGRAM ARGUMENTS', such as 'cmd:node host.mjs'")
+    if command[0] == "node":
+        from fencepost.contexts.node_tools import NodeMissing, node
+
+        try:
+            command[0] = str(node())
+        except NodeMissing as missing:
+            raise UnknownHost(f"{host}: {missing}") from None
+    return lambda: Child(command)
+
+
+def _server(host: str, name: str) -> Callable[[], Connection]:
+    from ..http_host import BadAddress, HttpHost, parsed
+
+    try:
+        parsed(host)
+    except BadAddress as error:
+        raise UnknownHost(str(error)) from None
+    return lambda: HttpHost(host)
+
+
+def _wired(bare: Connection) -> Connection:
+    from ..wired import Wired
+
+    return Wired(bare)
+
+
 _FAMILIES: dict[str, Callable[[str, str], Callable[[], Connection]]] = {
     "fault": _fault,
     "latitude": _latitude,
+    "python": _python,
+}
+
+# those whose probe reports to the kit's journal by HTTP
+_APART: dict[str, Callable[[str, str], Callable[[], Connection]]] = {
+    "cmd": _program,
+    "http": _server,
 }
 
 
