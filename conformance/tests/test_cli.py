@@ -437,7 +437,7 @@ def test_every_clause_chapter_limit_and_quoted_word_can_be_explained(host: Told)
         assert fencepost("explain", word).exit_code == 0, word
 
 
-@pytest.mark.parametrize("what", ["clauses", "instruments", "scenarios", "hosts"])
+@pytest.mark.parametrize("what", ["clauses", "instruments", "scenarios", "hosts", "messages", "schemas"])
 def test_lists_are_tables_or_json(host: Told, what: str) -> None:
     rows = json.loads(fencepost("list", what, "--json").stdout)
     table = fencepost("list", what).stdout

@@ -1,4 +1,5 @@
-"""Pages made from data when the docs are built: a page for each chapter of clauses, limits, instruments.
+"""Pages made from data when the docs are built: a page for each chapter of clauses, limits, instruments,
+messages.
 
 They are written as Markdown into `docs/generated/`, which is not kept in version control, and only where
 their text has changed, so that an incremental build stays one.
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fencepost_conformance.adapter import INSTRUMENTS
+from fencepost_conformance.messages import messages
 from fencepost_spec.catalogue import Catalogue, Chapter, load
 from fencepost_spec.clause import Clause
 from fencepost_spec.limits import TABLE
@@ -40,6 +42,7 @@ def write(folder: Path) -> None:
         "index.md": index_page(catalogue),
         "limits.md": limits_page(),
         "instruments.md": instruments_page(),
+        "messages.md": messages_page(),
     }
     folder.mkdir(exist_ok=True)
     for stale in set(folder.glob("*.md")) - {folder / name for name in pages}:
@@ -127,6 +130,24 @@ def instruments_page() -> str:
         "",
         "| instrument | what it is | methods | words that need it |",
         "|---|---|---|---|",
+    ]
+    return "\n".join([*head, *rows, ""])
+
+
+def messages_page() -> str:
+    """The table of what the kit asks of an adapter in another process."""
+    rows = (
+        f"| `{each.op}` | {code(each.arguments)} | {each.ok} | {each.instrument} | {cell(each.meaning)} |"
+        for each in messages()
+    )
+    head = [
+        "# The messages",
+        "",
+        "What the kit asks of an adapter, and what `ok` of the answer holds. An argument with `?` may be",
+        "missing.",
+        "",
+        "| op | arguments | ok | instrument | what it is |",
+        "|---|---|---|---|---|",
     ]
     return "\n".join([*head, *rows, ""])
 

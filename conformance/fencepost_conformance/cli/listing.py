@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+from fencepost_spec import schemas as documents
 from fencepost_spec.catalogue import compare_source
 from rich import box
 from rich.table import Table
@@ -16,6 +17,7 @@ from ..adapter import INSTRUMENTS
 from ..faults import load
 from ..hosts import BUILT_IN
 from ..hosts.latitude import open_fields
+from ..messages import messages as table_of_messages
 from ..report import facts
 from ..report.console import print_table
 from ..verdict import standing
@@ -29,11 +31,12 @@ as_json = click.option("--json", "wants_json", is_flag=True, help="Print JSON in
 
 @click.group(name="list")
 def command() -> None:
-    """List what there is: clauses, hosts, instruments, scenarios, faults or latitudes.
+    """List what there is: clauses, hosts, scenarios, messages, schemas and so on.
 
     \b
     Examples:
       fencepost list clauses
+      fencepost list schemas --show adapter-exchange
       fencepost list scenarios --json
       fencepost list clauses --source DurableWorkflow.md
     """
@@ -74,7 +77,9 @@ def clauses(wants_json: bool, source: str | None) -> None:
 def hosts(wants_json: bool) -> None:
     """The Hosts that come with the kit, each a HOST for 'fencepost check'.
 
-    A Host of your own is python:MODULE:FACTORY: what FACTORY of your module makes is its adapter.
+    A Host of your own is python:MODULE:FACTORY, where FACTORY of your module makes its adapter; or
+    'cmd:PROGRAM ARGUMENTS', a program in any language; or http://HOST:PORT, a server. Both speak the
+    messages that 'fencepost list messages' shows.
     """
     _print([{"host": name, "what it is": meaning} for name, meaning in BUILT_IN.items()], wants_json)
 
@@ -94,6 +99,37 @@ def instruments(wants_json: bool) -> None:
         for name, instrument in INSTRUMENTS.items()
     ]
     _print(rows, wants_json)
+
+
+@command.command()
+@as_json
+def messages(wants_json: bool) -> None:
+    """What the kit asks of an adapter in another process, and what each answer holds as "ok".
+
+    A request is {"op": NAME, "ticket": N} with the arguments; 'fencepost list schemas' names the schemas.
+    """
+    rows = [
+        {
+            "op": each.op,
+            "arguments": list(each.arguments),
+            "ok": each.ok,
+            "instrument": each.instrument,
+            "meaning": each.meaning,
+        }
+        for each in table_of_messages()
+    ]
+    _print(rows, wants_json)
+
+
+@command.command()
+@as_json
+@click.option("--show", metavar="NAME", type=click.Choice(documents.NAMES), help="Print one whole schema.")
+def schemas(wants_json: bool, show: str | None) -> None:
+    """The JSON Schemas of everything that crosses a border; with --show, one of them in full."""
+    if show is not None:
+        click.echo(json.dumps(documents.schema(show), indent=1))
+        return
+    _print([{"schema": name, "of": documents.schema(name)["title"]} for name in documents.NAMES], wants_json)
 
 
 @command.command()
