@@ -34,7 +34,7 @@ Sleep(delay) == [kind |-> "sleep", attempts |-> 0, delay |-> delay]
 
 Programs == DOMAIN Body
 Names == <<"a", "b", "c">>
-Steps == {Names[k] : k \in 1..3}
+Steps == {Names[k] : k \in 1..Len(Names)}
 Tokens == 1..MaxToken
 None == "none"
 
@@ -69,11 +69,13 @@ Init ==
 
 -----------------------------------------------------------------------------
 Length == IF prog = None THEN 0 ELSE Len(Body[prog])
-Unfinished == {k \in 1..Length : hist[Names[k]] = 0}  \* STP-3
+Finished(k) == hist[Names[k]] # 0  \* STP-3
 \* The position of the first unfinished step, or 0.
-First == IF Unfinished = {} THEN 0 ELSE CHOOSE k \in Unfinished : \A j \in Unfinished : k <= j
+First ==
+  IF \A k \in 1..Length : Finished(k) THEN 0
+  ELSE CHOOSE k \in 1..Length : ~Finished(k) /\ \A j \in 1..(k - 1) : Finished(j)
 Step == Body[prog][First]
-Kind(s) == LET k == CHOOSE j \in 1..3 : Names[j] = s IN Body[prog][k].kind
+Kind(s) == LET k == CHOOSE j \in 1..Len(Names) : Names[j] = s IN Body[prog][k].kind
 HasFailed == \E s \in Steps : hist[s] = Failed
 
 Live == prog # None /\ dec = None /\ term = None
@@ -320,7 +322,8 @@ DecisionFences == dec # None \/ term # None => own = 0
 Prefix == \A j, k \in 1..Length : j < k /\ hist[Names[k]] # 0 => hist[Names[j]] \notin {0, Failed}
 
 \* CompleteMeansDone (STP-8, ABI-3): a complete run has every step finished, and none failed.
-CompleteMeansDone == "complete" \in {dec, term} => Unfinished = {} /\ ~HasFailed
+CompleteMeansDone ==
+  "complete" \in {dec, term} => (\A k \in 1..Length : Finished(k)) /\ ~HasFailed
 
 \* FailedMeansFailed (ERR-3): step_failed needs a step whose last attempt failed.
 FailedMeansFailed == "step_failed" \in {dec, term} => HasFailed

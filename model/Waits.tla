@@ -37,7 +37,7 @@ Sleep(delay) == [kind |-> "sleep", type |-> "", delay |-> delay]
 Programs == DOMAIN Body
 Types == DOMAIN Size
 Names == <<"a", "b", "c">>
-Steps == {Names[k] : k \in 1..3}
+Steps == {Names[k] : k \in 1..Len(Names)}
 Tokens == 1..MaxToken
 None == "none"
 
@@ -80,11 +80,13 @@ Init ==
 
 -----------------------------------------------------------------------------
 Length == IF prog = None THEN 0 ELSE Len(Body[prog])
-Unfinished == {k \in 1..Length : hist[Names[k]] = 0}
+Finished(k) == hist[Names[k]] # 0  \* STP-3
 \* The position of the first unfinished step, or 0.
-First == IF Unfinished = {} THEN 0 ELSE CHOOSE k \in Unfinished : \A j \in Unfinished : k <= j
+First ==
+  IF \A k \in 1..Length : Finished(k) THEN 0
+  ELSE CHOOSE k \in 1..Length : ~Finished(k) /\ \A j \in 1..(k - 1) : Finished(j)
 Step == Body[prog][First]
-Position(s) == CHOOSE k \in 1..3 : Names[k] = s
+Position(s) == CHOOSE k \in 1..Len(Names) : Names[k] = s
 
 Live == prog # None /\ dec = None /\ term = None
 Works == Live /\ life > 0   \* LIF-5: what counts is the instant, processed or not
@@ -429,7 +431,7 @@ HandOverIsFree ==
 EmptyAtTheEnd == term # None => inbox = <<>>
 
 \* CompleteMeansDone (STP-8): a complete run has every step finished.
-CompleteMeansDone == "complete" \in {dec, term} => Unfinished = {}
+CompleteMeansDone == "complete" \in {dec, term} => \A k \in 1..Length : Finished(k)
 
 \* Once (GRT-3, WFE-11): a finished step keeps its outcome while the instance is held.
 Once == [][\A s \in Steps : hist[s] # 0 => hist'[s] = hist[s] \/ ~Held]_vars

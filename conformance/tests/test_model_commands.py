@@ -13,6 +13,7 @@ from fencepost_conformance.cli import application
 from fencepost_conformance.hosts.reference import ReferenceAdapter
 from fencepost_model import check as checking
 from fencepost_model import compare, configs, history, messages, scenarios, tools
+from fencepost_model import trace as tracing
 
 STEPS = 12
 LONG = {
@@ -79,6 +80,15 @@ def test_a_history_of_the_reference_is_accepted(tmp_path: Path, recorded: list[d
     assert result.exit_code == 0, result.output
     assert "i in Fencing: accepted" in result.output
     assert "i in Waits: accepted" in result.output
+
+
+def test_a_history_that_is_too_long_is_trouble(
+    tmp_path: Path, recorded: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracing, "LONGEST", 10)
+    result = followed(tmp_path, recorded)
+    assert result.exit_code == 2
+    assert "at most 10 are followed; cut the history" in result.output
 
 
 def test_a_swapped_event_is_refused_where_it_stands(tmp_path: Path, recorded: list[dict[str, Any]]) -> None:

@@ -17,13 +17,16 @@ from functools import partial
 from pathlib import Path
 
 from fencepost_model import deletion, tlc, tools
-from fencepost_model.history import Life, Row, lives
+from fencepost_model.history import Life, Row, UnreadableHistory, lives
 from fencepost_model.projection import Logged, OutsideModule, Projected, lifetime, project, quoted
 
 MODULES = ("Fencing", "Waits")
 NAME = "TraceOfLife"
 MANY = 1_000_000
 """More tokens than any history has: no loss is ever one too many."""
+
+LONGEST = 10_000
+"""The most actions of one life; TLC's time grows with actions times steps."""
 
 JAVA = (*tlc.QUICK, "-Xss64m")  # programs are walked by recursion
 
@@ -79,6 +82,11 @@ def _followed(instance: str, module: str, projecting: Callable[[], Projected]) -
         projected = projecting()
     except OutsideModule as why:
         return Followed(instance, module, 0, outside=str(why))
+    if len(projected.log) > LONGEST:
+        raise UnreadableHistory(
+            f"{instance} has {len(projected.log):,} actions in {module}, of which at most {LONGEST:,} are"
+            " followed; cut the history"
+        )
     if not projected.log:
         return Followed(instance, module, 0, outside="nothing of it is the module's")
     reached = _follow(projected)
@@ -113,9 +121,7 @@ def _widened(text: str, projected: Projected) -> str:
     body = f"Body == [p |-> <<{', '.join(projected.steps)}>>]"
     text = re.sub(r"^  Body,.*\n", "", text, count=1, flags=re.MULTILINE)
     text = text.replace("Programs == DOMAIN Body", f"{body}\nPrograms == DOMAIN Body")
-    return text.replace('Names == <<"a", "b", "c">>', f"Names == <<{names}>>").replace(
-        "1..3", "1..Len(Names)"
-    )
+    return text.replace('Names == <<"a", "b", "c">>', f"Names == <<{names}>>")
 
 
 def configuration_text(projected: Projected) -> str:
