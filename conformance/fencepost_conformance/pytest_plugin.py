@@ -7,13 +7,14 @@ Without the option nothing of this is there.
 
 | option | meaning |
 |---|---|
-| `--fencepost-host=HOST` | a name from `fencepost list hosts`, or `python:MODULE:FACTORY` |
+| `--fencepost-host=HOST` | a HOST as `fencepost check` takes it |
 | `--fencepost-profile=NAME` | how much to generate: `quick`, `ci`, `soak`, or `none` |
 | `--fencepost-seed=N` | the seed of what is generated |
 """
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +124,7 @@ class Check(_Item):
         if result.outcome == "unmeasured":
             pytest.skip(f"needs {' and '.join(result.missing)}")
         if result.outcome != "passed":
-            raise CheckFailed(_told(result, f"fencepost replay {self.scenario.id} {self.host.address}"))
+            raise CheckFailed(_told(result, self.scenario.id, self.host.address))
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where the item says that it comes from."""
@@ -163,16 +164,17 @@ class GeneratedCheck(_Item):
         place.mkdir(exist_ok=True)
         seed = self.config.getoption("--fencepost-seed")
         file = save(place, reproducer(scenario.document, result, sources.kit(), facts, seed))
-        return _told(result, f"fencepost replay {file} {self.host.address}")
+        return _told(result, str(file), self.host.address)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where the item says that it comes from."""
         return self.session.path, None, self.name
 
 
-def _told(result: CheckResult, replay: str) -> str:
+def _told(result: CheckResult, file: str, address: str) -> str:
     from .report import facts
 
+    replay = shlex.join(["fencepost", "replay", file, address])
     lines = [result.title]
     for difference in result.differences:
         lines += [

@@ -8,7 +8,7 @@ differences are collected; an adapter's fault ends it. A failed check beats an e
 not show what it is for.
 
 A *judged* scenario has no expectations: a judge is given what was seen, and what no Host may show is its
-difference. A trap of it that never sprung shows nothing, and is no fault.
+difference. It blames one clause: the first that the scenario names, if that speaks against what was seen. A trap of it that never sprung shows nothing, and is no fault.
 """
 
 import time
@@ -20,6 +20,8 @@ from .adapter import PROTOCOL, AdapterFault, Connection, Handshake, parse_handsh
 from .results import CheckResult, Outcome
 from .run import DEADLINE_SECONDS, ENTRIES, Run, break_off, needed_instruments, reply_to, value_of
 from .scenario import Scenario, ScenarioError
+
+ENOUGH_BREAKDOWNS = 5  # of the adapter, one after the other
 
 __all__ = ["ENTRIES", "Run", "greet", "missing_instruments", "run_many", "run_scenario"]
 
@@ -42,7 +44,7 @@ def run_scenario(
         unsprung = run.play()
         if scenario.judged:
             verdict = judging.admitted(scenario, run.observations, handshake)
-            run.differences.extend(() if verdict is None else verdict.differences())
+            run.differences.extend(() if verdict is None else verdict.differences(scenario.clauses))
         elif unsprung and not generated:
             detail = f"a trap never sprung: {', '.join(map(str, unsprung))}"
     except AdapterFault as fault:
@@ -75,27 +77,50 @@ def run_many(
     generated: bool = False,
     deadline: float = DEADLINE_SECONDS,
 ) -> list[CheckResult]:
-    """Run scenarios on one connection, made anew after a fault; raises AdapterFault if the first fails."""
+    """Run scenarios on one connection, made anew after a fault; raises AdapterFault if the first fails.
+
+    An adapter that breaks down again and again, with nothing in between that worked, is left alone: each
+    breakdown may have taken as long as the deadline.
+    """
     first = connect()
     connection: Connection | None = first
     results: list[CheckResult] = []
+    in_a_row = 0
     try:
         greet(first, deadline)
         for scenario in scenarios:
-            try:
-                connection = connect() if connection is None else connection
-                result = run_scenario(connection, scenario, generated=generated, deadline=deadline)
-            except AdapterFault as fault:
-                result = _result(scenario, "errored", detail=_detail(fault))
-            if connection is not None and connection.broken:
-                connection.close()
-                connection = None
+            if in_a_row == ENOUGH_BREAKDOWNS:
+                detail = f"not run: the adapter broke down {in_a_row} times in a row before it"
+                result = _result(scenario, "errored", detail=detail)
+            else:
+                connection, result = _on_a_live_one(connection, connect, scenario, generated, deadline)
+                if result.outcome != "unmeasured":  # nothing was run
+                    in_a_row = in_a_row + 1 if connection is None else 0
             results.append(result)
             progress(result)
     finally:
         if connection is not None:
             connection.close()
     return results
+
+
+def _on_a_live_one(
+    connection: Connection | None,
+    connect: Callable[[], Connection],
+    scenario: Scenario,
+    generated: bool,
+    deadline: float,
+) -> tuple[Connection | None, CheckResult]:
+    """What a scenario came to, on a new connection if need be, and the connection if it still works."""
+    try:
+        connection = connect() if connection is None else connection
+        result = run_scenario(connection, scenario, generated=generated, deadline=deadline)
+    except AdapterFault as fault:
+        result = _result(scenario, "errored", detail=_detail(fault))
+    if connection is not None and connection.broken:
+        connection.close()
+        connection = None
+    return connection, result
 
 
 def greet(connection: Connection, deadline: float = DEADLINE_SECONDS) -> Handshake:

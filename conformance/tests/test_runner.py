@@ -14,7 +14,13 @@ from fencepost_conformance.adapter import (
     parse_handshake,
 )
 from fencepost_conformance.inprocess import InProcess
-from fencepost_conformance.runner import ENTRIES, missing_instruments, run_many, run_scenario
+from fencepost_conformance.runner import (
+    ENOUGH_BREAKDOWNS,
+    ENTRIES,
+    missing_instruments,
+    run_many,
+    run_scenario,
+)
 from fencepost_conformance.scenario import Scenario
 
 
@@ -441,6 +447,21 @@ def test_many_scenarios_go_on_with_a_new_connection_after_a_fault():
     assert [result.outcome for result in results] == ["passed", "errored", "passed"]
     assert seen == results
     assert len(made) == 2
+
+
+def test_an_adapter_that_only_breaks_down_is_left_alone():
+    made = []
+
+    def connect():
+        made.append(Scripted(begin=RuntimeError("no"), instruments=[]))
+        return InProcess(made[-1])
+
+    unmeasured, broken = scenario({"settle": True}), scenario({"status": "i"})
+    results = run_many(connect, [broken, unmeasured] * ENOUGH_BREAKDOWNS + [broken])
+    assert [result.outcome for result in results].count("errored") == ENOUGH_BREAKDOWNS + 1
+    assert results[0].detail == "begin raised RuntimeError: no"
+    assert results[-1].detail == "not run: the adapter broke down 5 times in a row before it"
+    assert sum(len(each.called("begin")) for each in made) == ENOUGH_BREAKDOWNS
 
 
 def test_every_connection_is_closed():

@@ -7,6 +7,7 @@ is a function of it, so that no two renderings can disagree about a verdict.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -104,7 +105,9 @@ class Report:
 
     def replay_line(self, scenario: str) -> str:
         """The command that shows a failure again."""
-        return f"fencepost replay {self.reproducers.get(scenario, scenario)} {self.host.address}"
+        return shlex.join(
+            ["fencepost", "replay", self.reproducers.get(scenario, scenario), self.host.address]
+        )
 
     def expectation(self, clause: str) -> ExpectedFailure | None:
         """The expected failure that speaks of a clause."""
