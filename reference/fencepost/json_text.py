@@ -32,10 +32,8 @@ def read(data: bytes, *, unique: bool = False) -> Any:
     With `unique` an object that has a key twice is wrong; without it the last of them counts.
     """
     text = data.decode()
-    if unique:
-        decoder = _unique
-    else:
-        decoder = _with_long_integers if _LONG in data.translate(_DIGITS) else _plain
+    decoder = _with_long_integers if _LONG in data.translate(_DIGITS) else _plain
+    decoder = _unique if unique else decoder
     try:
         return decoder.decode(text)
     except RecursionError:

@@ -18,6 +18,7 @@ COMMANDS = {
     "check": "check",
     "replay": "replay",
     "ask": "ask",
+    "serve": "serving",
     "explain": "explain",
     "list": "listing",
     "self-test": "self_test",

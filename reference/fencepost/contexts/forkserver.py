@@ -31,6 +31,7 @@ from fencepost.contexts.wire import Channel
 _MAXIMUM_MESSAGE_BYTES = 65_536
 _PROGRAM = "from fencepost.contexts import forkserver; forkserver.main()"
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
+_PATIENCE_SECONDS = 10.0  # for a server to end by itself
 
 _evaluating = False
 """Whether this process is a fork server that evaluates the application's module just now."""
@@ -70,6 +71,23 @@ class Module:
         return Module(path=str(Path(path).resolve()))
 
 
+@dataclass(frozen=True)
+class Export:
+    """A workflow class, by its module and its name in there."""
+
+    module: Module
+    name: str
+
+    @staticmethod
+    def of(definer: type) -> "Export":
+        """Where this class is to be found."""
+        return Export(Module.of(definer), definer.__qualname__)
+
+
+class CannotLoad(ValueError):
+    """There is no such class to run: one line that says what there is instead."""
+
+
 class ServerLost(ConnectionError):
     """The fork server is gone, and every context with it."""
 
@@ -95,11 +113,22 @@ class ForkServer:
         )
         theirs.close()
         try:
-            self._ask({"name": module.name, "path": module.path})
+            self._loaded = self._ask({"name": module.name, "path": module.path})
         except BaseException:  # also an interrupt, while the module is evaluated
             self._process.kill()
             self.close()
             raise
+
+    def require(self, name: str) -> None:
+        """Close, and raise `CannotLoad`, if the module has no workflow class of this name (ABI-5)."""
+        error, classes = self._loaded["error"], self._loaded["classes"]
+        if error is None and name in classes:
+            return
+        self.close()
+        if error is not None:
+            raise CannotLoad(f"the module cannot be evaluated: {error}")
+        offered = f"it has {', '.join(classes)}" if classes else "it has no class with a method run"
+        raise CannotLoad(f"the module has no workflow class {name}; {offered}")
 
     def spawn(self) -> tuple[int, Channel]:
         """Fork a context; its process id and the channel to it."""
@@ -121,7 +150,11 @@ class ForkServer:
         """Kill every context and end the server."""
         self._answers.close()
         self._control.close()
-        self._process.wait()
+        try:
+            self._process.wait(_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:  # frozen: where there is a parent-death signal, contexts go with it
+            self._process.kill()
+            self._process.wait()
 
     def _ask(self, message: Mapping[str, Any], passed: socket.socket | None = None) -> dict[str, Any]:
         try:
@@ -172,6 +205,8 @@ class _Server:
             self._stop(message["stop"])
         else:
             self._evaluate(Module(message["name"], message["path"]))
+            error = None if self._error is None else _line(self._error)
+            answer = {"error": error, "classes": sorted(_workflow_classes(self._exports))}
         self._control.sendall(json.dumps(answer).encode() + b"\n")
         return True
 
@@ -235,6 +270,17 @@ class _Server:
         for pid in list(self._children):
             self._stop(pid)
         os._exit(0)
+
+
+def _line(error: BaseException) -> str:
+    """An error on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _workflow_classes(exports: Mapping[str, Any]) -> list[str]:
+    """The names of what could be workflow classes."""
+    classes = [(name, value) for name, value in exports.items() if isinstance(value, type)]
+    return [name for name, value in classes if any("run" in vars(base) for base in value.__mro__)]
 
 
 def _lead_group(pid: int) -> None:

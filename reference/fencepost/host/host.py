@@ -13,16 +13,17 @@ import heapq
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from fencepost.contexts.forkserver import ForkServer, Module, ServerLost
+from fencepost.contexts.forkserver import Export, ForkServer, ServerLost
 from fencepost.contexts.wire import Channel, proposal_in, reply_out
-from fencepost.host.calls import CallError
+from fencepost.host.calls import CallError, Moment
 from fencepost.host.engine import LEASE_SECONDS, Engine, Key
-from fencepost.machine import Rules, Transition, next_instant
+from fencepost.host.observation import Sighting, Snapshot, Trace
+from fencepost.machine import Rules, Transition, next_instant, status_of
 from fencepost.machine.actions import Action, BeginStep, Claim, Crash, Get, ReadStatus, Renew
 from fencepost.machine.replies import Fenced, Impossible, Reply
 from fencepost.machine.state import MILLISECONDS, Instance
@@ -85,25 +86,36 @@ class Handle:
 class Host(Engine):
     """Runs one workflow class until it is closed; a context manager. `env` is JSON data.
 
+    The class itself is given, or where to find it: `CannotLoad` when it is not there.
+
     with Host(Report, env={"REGION": "eu"}) as host:
         report = host.start({"name": "sales"})
         print(report.wait())
     """
 
     def __init__(
-        self, workflow: type, *, env: Mapping[str, Any] = MappingProxyType({}), rules: Rules | None = None
+        self,
+        workflow: type | Export,
+        *,
+        env: Mapping[str, Any] = MappingProxyType({}),
+        rules: Rules | None = None,
     ) -> None:
         super().__init__(rules)
         self.lock = threading.Condition(threading.RLock())
-        self._class_name = workflow.__qualname__
+        export = workflow if isinstance(workflow, Export) else Export.of(workflow)
+        self._class_name = export.name
         self._env = json.loads(json.dumps(dict(env)))
-        self._server = ForkServer(Module.of(workflow))
+        self._server = ForkServer(export.module)
+        if isinstance(workflow, Export):
+            self._server.require(export.name)
         self._processes: dict[tuple[Key, int], _Process] = {}
         self._touched: set[Key] = set()
         self._timers: list[tuple[int, Key]] = []
         self._crashes: dict[Key, tuple[int, int]] = {}  # how many in a row, and until when to wait
         self._timed: set[tuple[int, Key]] = set()
         self._last_instant = 0
+        self._trace = Trace()
+        self._watchers: list[Callable[[], None]] = []
         self._closed = False
         self._supervisor = threading.Thread(target=self._supervise, name="fencepost-supervisor", daemon=True)
         self._supervisor.start()
@@ -125,6 +137,11 @@ class Host(Engine):
             process.channel.close()
             process.carrier.join()
 
+    def until_closed(self) -> None:
+        """Return once the Host is closed, or has lost its fork server."""
+        with self.lock:
+            self.lock.wait_for(lambda: self._closed)
+
     def start(self, params: Mapping[str, Any] | None = None, id: str | None = None) -> Handle:
         """Create an instance; `CallError` with the Form's name for it when it is refused (BND-3, DOC-8)."""
         with self.lock:
@@ -134,6 +151,32 @@ class Host(Engine):
         """The handle of an instance that is held (BND-4)."""
         with self.lock:
             return Handle(self, self.get(id))
+
+    # -- what there is to see ------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """Everything that is held at this instant, as immutable states."""
+        with self.lock:
+            held = {key[1]: slot for key, slot in self.slots.items() if isinstance(slot, Instance)}
+            pids = {(key[1], token): each.pid for (key, token), each in self._processes.items()}
+            return Snapshot(self.now, self._trace.last, held, pids, self._closed)
+
+    def sightings(self, after: int = 0) -> tuple[Sighting, ...]:
+        """The newest moments with a number beyond `after`; old ones are forgotten."""
+        with self.lock:
+            return self._trace.after(after)
+
+    def subscribe(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Have `wake` called after every moment, with the lock held, so it must be quick; ends it when
+        called."""
+        with self.lock:
+            self._watchers.append(wake)
+
+        def unsubscribe() -> None:
+            with self.lock:
+                self._watchers.remove(wake)
+
+        return unsubscribe
 
     # -- what an engine asks of its Host -----------------------------------------------------------
 
@@ -154,9 +197,16 @@ class Host(Engine):
             self.lock.notify_all()
 
     def note(self, key: Key, action: Action, transition: Transition) -> None:
-        """Remember which instance to look at."""
-        if not isinstance(action, Get | ReadStatus):
-            self._touched.add(key)
+        """Remember which instance to look at, and what happened."""
+        if isinstance(action, Get | ReadStatus):
+            return
+        self._touched.add(key)
+        if not isinstance(action, Renew):
+            slot, reply, clauses = transition
+            status = status_of(slot) if isinstance(slot, Instance) else None
+            self._trace.add(Moment(self.now, key[1], action, reply, clauses, status), slot)
+            for wake in self._watchers:
+                wake()
 
     def pick_version(self) -> str:
         """There is one Version."""
@@ -193,6 +243,8 @@ class Host(Engine):
                 self._closed = True
                 self.flights.abort_all(_gone())
                 self.lock.notify_all()
+                for wake in self._watchers:
+                    wake()
 
     def _work(self) -> None:
         renewal = self._renew()

@@ -1,0 +1,149 @@
+"""`fencepost serve`: the reference Host on loopback, for a workflow class of the user's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+from fencepost.contexts.forkserver import CannotLoad, Export, Module
+from fencepost.host.host import Host
+
+from .trouble import Trouble, because
+
+if TYPE_CHECKING:
+    import socket
+
+PORT = 8733
+INTERRUPTED = 130
+SCRIPTS = (".mjs", ".js")
+
+
+@click.command(name="serve")
+@click.argument("module_or_file")
+@click.option("--class", "name", metavar="NAME", required=True, help="The workflow class in there.")
+@click.option(
+    "--port", metavar="N", type=click.IntRange(0, 65535), default=PORT, show_default=True,
+    help="The port on 127.0.0.1; 0 for any that is free.",
+)  # fmt: skip
+@click.option(
+    "--env", "pairs", metavar="KEY=VALUE", multiple=True,
+    help="A text in the env that the class is made with; can be given again.",
+)  # fmt: skip
+def command(module_or_file: str, name: str, port: int, pairs: tuple[str, ...]) -> None:
+    """Run a workflow class on this machine: plain HTTP and JSON for its callers, and a page that shows it live.
+
+    MODULE_OR_FILE is a Python file or an importable module. Every context has a process of its own. What
+    happened is kept in memory: it is forgotten when this command ends. Ctrl-C ends it, and leaves nothing
+    running. Only this machine can reach it.
+
+    \b
+    Example:
+      fencepost serve examples/report.py --class ReportWorkflow --env REGION=north
+      curl -d '{"id": "first", "params": {"name": "sales"}}' http://127.0.0.1:8733/instances
+      curl -d '{"type": "approved", "payload": {"by": "ann"}}' http://127.0.0.1:8733/instances/first/events
+      curl http://127.0.0.1:8733/instances/first/status
+
+    \b
+    Calls:
+      POST /instances                  {"id"?, "params"?}
+      GET  /instances/ID
+      GET  /instances/ID/status
+      POST /instances/ID/events        {"type", "payload"?}
+      POST /instances/ID/terminate
+
+    A rejected call is answered with {"error": {"name", "message"}}. Needs the extra: pip install 'fencepost[serve]'
+    """
+    signal.signal(signal.SIGTERM, _end)
+    env = _env(pairs)
+    server = _server()
+    try:
+        listening = server.listen(port)
+    except server.CannotListen as error:
+        raise Trouble(because(error)) from None
+    with listening:
+        host = _host(module_or_file, name, env)
+        try:
+            received = asyncio.run(_serve(server, host, listening, name, module_or_file))
+        finally:
+            host.close()
+    if received is None:
+        raise Trouble("the processes that run contexts are gone; start again")
+    click.get_current_context().exit(INTERRUPTED if received == signal.SIGINT else 0)
+
+
+def _end(*_: object) -> NoReturn:
+    """SIGTERM before anything is served: end as if it had been."""
+    sys.exit(0)
+
+
+def _env(pairs: Sequence[str]) -> dict[str, str]:
+    split = [pair.partition("=") for pair in pairs]
+    wrong = [key for key, equals, _ in split if not (key and equals)]
+    if wrong:
+        raise Trouble(f"--env {wrong[0]}: give it as KEY=VALUE")
+    return {key: value for key, _, value in split}
+
+
+def _server() -> Any:
+    """What serves, or the extra that it comes with."""
+    try:
+        from fencepost.serve import server
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in ("starlette", "uvicorn", "anyio"):
+            raise Trouble("'fencepost serve' needs an extra: pip install 'fencepost[serve]'") from None
+        raise
+    return server
+
+
+def _host(module_or_file: str, name: str, env: dict[str, str]) -> Host:
+    path = Path(module_or_file)
+    if path.suffix in SCRIPTS:
+        raise Trouble(f"{module_or_file}: JavaScript cannot be served yet; give a Python file")
+    is_file = path.suffix == ".py" or os.sep in module_or_file or path.is_file()
+    if is_file and not path.is_file():
+        raise Trouble(f"{module_or_file}: there is no such file")
+    sys.path.insert(0, os.getcwd())  # where a module is looked for, as `python -m` does
+    module = Module(path=str(path.resolve())) if is_file else Module(name=module_or_file)
+    try:
+        return Host(Export(module, name), env=env)
+    except CannotLoad as error:
+        raise Trouble(f"{module_or_file}: {because(error)}") from None
+
+
+async def _serve(
+    server: Any, host: Host, listening: socket.socket, name: str, source: str
+) -> signal.Signals | None:
+    address = f"http://{server.ADDRESS}:{listening.getsockname()[1]}"
+    lines = [
+        ("create an instance", f"""curl -d '{{"id": "first", "params": {{"name": "sales"}}}}' {address}/instances"""),
+        (
+            "send it an event",
+            f"""curl -d '{{"type": "approved", "payload": {{"by": "ann"}}}}' {address}/instances/first/events""",
+        ),
+        ("ask how it is", f"curl {address}/instances/first/status"),
+    ]
+    about = {
+        "class": name,
+        "source": source,
+        "address": address,
+        "version": version("fencepost"),
+        "lines": [{"what": what, "line": line} for what, line in lines],
+    }
+
+    def ready() -> None:
+        click.echo(f"{name} of {source} is served; Ctrl-C ends it and all that it runs")
+        click.echo(f"\n  the page            {address}/")
+        for what, line in lines:
+            click.echo(f"  {what:<18}  {line}")
+        click.echo()
+        sys.stdout.flush()
+
+    received: signal.Signals | None = await server.serve(host, listening, about, ready)
+    return received
