@@ -1,0 +1,4 @@
+/** What a worker thread begins with. */
+import { load } from "./load.mjs";
+
+await load("./context.mjs");
