@@ -230,6 +230,9 @@ class Connection(Protocol):
     def poll(self, ticket: int, seconds: float) -> Answer | None:
         """The answer, or None when there is none within `seconds`. Raises AdapterFault."""
 
+    def unanswered(self) -> list[str]:
+        """The ops of this scenario that wait for an answer, in the order in which they were asked."""
+
     def log(self) -> str:
         """The last that the adapter logged."""
 

@@ -55,6 +55,10 @@ class Around:
         """The answer, or None."""
         return self.inner.poll(ticket, seconds)
 
+    def unanswered(self) -> list[str]:
+        """The ops that wait for an answer, in order."""
+        return self.inner.unanswered()
+
     def log(self) -> str:
         """The last that the adapter logged."""
         return self.inner.log()

@@ -117,6 +117,10 @@ class Child:
                 return None
         return answer
 
+    def unanswered(self) -> list[str]:
+        """The ops that wait for an answer, in order."""
+        return self._tickets.unanswered()
+
     def log(self) -> str:
         """The last that the adapter logged."""
         if self._log.closed:

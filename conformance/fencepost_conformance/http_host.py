@@ -77,6 +77,10 @@ class HttpHost:
             raise self._fault(str(bad)) from None
         return self._tickets.fetch(ticket)
 
+    def unanswered(self) -> list[str]:
+        """The ops that wait for an answer, in order."""
+        return self._tickets.unanswered()
+
     def log(self) -> str:
         """Nothing: the server keeps its own log."""
         return ""

@@ -56,6 +56,10 @@ class InProcess:
         error = future.exception()
         return Answer(future.result()) if error is None else self._failed(op, error)
 
+    def unanswered(self) -> list[str]:
+        """The ops that wait for an answer, in order."""
+        return [op for op, _ in self._flying.values()]
+
     def log(self) -> str:
         """Nothing: the adapter's log is the kit's own."""
         return ""

@@ -329,7 +329,9 @@ def reply_to(connection: Connection, op: str, ticket: int, deadline: float) -> A
     """The answer to a request of the kit; raises AdapterFault when there is none in time."""
     answer = connection.poll(ticket, deadline)
     if answer is None:
-        raise AdapterFault(f"{op} was not answered within {deadline:g} s", connection.log())
+        earlier = connection.unanswered()[:-1]
+        also = f" (nor was {', '.join(earlier)} before it)" if earlier else ""
+        raise AdapterFault(f"{op} was not answered within {deadline:g} s{also}", connection.log())
     return answer
 
 

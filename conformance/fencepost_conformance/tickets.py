@@ -27,6 +27,7 @@ class Tickets:
     def __init__(self) -> None:
         self._last = 0
         self._open: dict[int, str] = {}
+        self._first = 0  # of the present scenario
         self._answers: dict[int, Answer] = {}
 
     def make(self, op: str, arguments: Mapping[str, Any]) -> tuple[int, bytes]:
@@ -38,6 +39,11 @@ class Tickets:
     def forget(self) -> None:
         """Of a scenario that is over nothing is wanted any more: what is answered late is let pass."""
         self._answers.clear()
+        self._first = self._last
+
+    def unanswered(self) -> list[str]:
+        """The ops of the present scenario that have no answer, in the order in which they were asked."""
+        return [op for ticket, op in self._open.items() if ticket >= self._first]
 
     def fetch(self, ticket: int) -> Answer | None:
         """The answer, once."""

@@ -23,7 +23,7 @@ from ..report import junit as junit_report
 from ..report.model import Generated, HostFacts, Kit, Report, Selection
 from ..results import CheckResult
 from ..scenario import Scenario
-from . import connecting, pictures, screen, sources
+from . import adapter, connecting, pictures, screen, sources
 from .trouble import Trouble, because, of_file
 
 if TYPE_CHECKING:
@@ -60,6 +60,11 @@ DEFAULT_PLACE = Path("fencepost-failures")  # for generated scenarios, which exi
     default=profiles.DEFAULT,
     show_default=True,
     help="How much to generate.",
+)
+@click.option(
+    "--check-adapter",
+    is_flag=True,
+    help="Judge nothing: hold the messages of both sides against their schemas, through every instrument.",
 )
 @click.option("--coverage", is_flag=True, help="Print what the generated scenarios exercised.")
 @click.option("--no-heavy", is_flag=True, help="Leave out the scenarios with megabyte documents.")
@@ -108,6 +113,7 @@ def command(
     named: tuple[str, ...],
     only: str | None,
     profile: str,
+    check_adapter: bool,
     coverage: bool,
     no_heavy: bool,
     seed: int | None,
@@ -122,18 +128,22 @@ def command(
     First come the directed scenarios, each with its expectations, then generated ones, each judged by
     what any admissible Host may show. A generated failure is shrunk and kept as a file to replay.
 
-    HOST is a name from 'fencepost list hosts', or your own adapter as python:MODULE:FACTORY.
+    HOST is a name from 'fencepost list hosts', or your own: python:MODULE:FACTORY, an adapter in
+    Python; 'cmd:PROGRAM ARGUMENTS', a program in any language; http://HOST:PORT, a server.
     Exit status: 0 qualified, 1 not qualified, 2 bad usage or a broken adapter, 3 incomplete.
 
     \b
     Examples:
       fencepost check
+      fencepost check --check-adapter 'cmd:node host.mjs'
       fencepost check python:my_host:Adapter --json report.json --keep failures
       fencepost check python:my_host:Adapter --html report.html
       fencepost check python:my_host:Adapter --clause 'WFE-*' --clause EVT-3
       fencepost check python:my_host:Adapter --only generated --profile soak --seed 7
       fencepost check python:my_host:Adapter --expected-failures known.toml
     """
+    if check_adapter:
+        adapter.run(host)
     expected = _expected(expected_path)
     for path in (json_path, junit_path, html_path):
         _writable(path)
