@@ -350,7 +350,7 @@ class StepsTimeOut(ManagedHost):
         super().advance(milliseconds)
         if milliseconds > 3_600_000:
             for owner in list(self.owners):
-                call = owner.execution._call
+                call = getattr(owner.execution, "_call", None)
                 if call is not None and call.running is not None and not call.running.settled:
                     call.running.reject(TimeoutError("the step took more than an hour"))
 

@@ -38,6 +38,37 @@ class Port(Protocol):
         """Park at once (STP-10)."""
 
 
+class Driver(Protocol):
+    """Who keeps the turns of a context."""
+
+    def fire_ticks(self) -> None:
+        """Let every floating timer fire once."""
+
+    def discard(self) -> None:
+        """Let nothing of the context run any more."""
+
+
+class Context(Protocol):
+    """A context as its Host drives it, in whichever language its code is."""
+
+    dead: bool
+    """Whether the machine has fenced or stopped it."""
+
+    @property
+    def open_step(self) -> str | None:
+        """The name of the step call that is open."""
+
+    @property
+    def turns(self) -> Driver:
+        """Who keeps its turns."""
+
+    def turn(self) -> "Signal":
+        """Run one turn, and say what it came to."""
+
+    def deliver(self, reply: Reply) -> None:
+        """Take the Host's answer to the last proposal."""
+
+
 @dataclass(frozen=True)
 class Signal:
     """What a turn came to."""
@@ -51,6 +82,11 @@ class Quiet(Signal):
 @dataclass(frozen=True)
 class More(Signal):
     """Another turn has something to do."""
+
+
+@dataclass(frozen=True)
+class Lost(Signal):
+    """There is no context any more: its process has ended by itself, or is not to be believed."""
 
 
 @dataclass(frozen=True)
@@ -300,9 +336,11 @@ class Execution:
 
 
 __all__ = [
+    "Context",
     "EffectBegan",
     "Execution",
     "Loader",
+    "Lost",
     "More",
     "Proposal",
     "ProposeCommit",

@@ -69,7 +69,8 @@ def _document_out(document: Document) -> Any:
     return None if document is None else document.decode()
 
 
-def _document_in(value: Any) -> Document:
+def document_in(value: Any) -> Document:
+    """The document that a message holds; ValueError or KeyError for nonsense."""
     if isinstance(value, dict):
         return Unfit(value["unfit"])
     return None if value is None else documents.encode(documents.decode(str(value).encode()))
@@ -94,12 +95,12 @@ def proposal_out(proposal: Proposal) -> dict[str, Any]:
 def proposal_in(message: Mapping[str, Any]) -> Proposal:
     """The proposal that a message is; ValueError or KeyError for nonsense."""
     if "commit" in message:
-        return ProposeCommit(message["commit"], _document_in(message["result"]), bool(message["failed"]))
+        return ProposeCommit(message["commit"], document_in(message["result"]), bool(message["failed"]))
     if "settle" in message:
         provenance = message["provenance"]
         if provenance not in (None, "step_failed", "wait_timeout"):
             raise ValueError(f"no provenance: {provenance!r}")
-        result = _document_in(message["settle"])
+        result = document_in(message["settle"])
         return ProposeSettle(result, bool(message["threw"]), provenance, bool(message["broken"]))
     return ProposePark(message["park"])
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from fencepost.contexts.forkserver import Export, ForkServer, ServerLost
 from fencepost.contexts.wire import Channel, proposal_in, reply_out
+from fencepost.host.back_off import BackOff
 from fencepost.host.calls import CallError, Moment
 from fencepost.host.engine import LEASE_SECONDS, Engine, Key
 from fencepost.host.observation import Sighting, Snapshot, Trace
@@ -29,7 +30,6 @@ from fencepost.machine.replies import Fenced, Impossible, Reply
 from fencepost.machine.state import MILLISECONDS, Instance
 
 VERSION = "v1"
-FIRST_BACK_OFF_MILLISECONDS = 20
 TERMINAL = frozenset({"complete", "errored", "terminated"})
 
 
@@ -111,7 +111,7 @@ class Host(Engine):
         self._processes: dict[tuple[Key, int], _Process] = {}
         self._touched: set[Key] = set()
         self._timers: list[tuple[int, Key]] = []
-        self._crashes: dict[Key, tuple[int, int]] = {}  # how many in a row, and until when to wait
+        self._crashes = BackOff()
         self._timed: set[tuple[int, Key]] = set()
         self._last_instant = 0
         self._trace = Trace()
@@ -214,7 +214,7 @@ class Host(Engine):
 
     def may_claim(self, key: Key) -> bool:
         """Not while a crash is too recent."""
-        return self.now >= self._crashes.get(key, (0, 0))[1]
+        return not self._crashes.waits(key, self.now)
 
     def can_stop(self, key: Key, token: int) -> bool:
         """Kill it, and return once it is reaped."""
@@ -327,15 +327,12 @@ class Host(Engine):
         if isinstance(reply, Impossible):
             raise ValueError(reply.why)
         if not reply.refused and not isinstance(action, BeginStep):
-            self._crashes.pop(key, None)
+            self._crashes.forget(key)
         return reply
 
     def _back_off(self, key: Key) -> None:
         """After a crash wait before the next context, longer each time until something is committed."""
-        crashes, _ = self._crashes.get(key, (0, 0))
-        delay = min(FIRST_BACK_OFF_MILLISECONDS << crashes, LEASE_SECONDS * MILLISECONDS)
-        self._crashes[key] = (crashes + 1, self.now + delay)
-        self._set_timer(self.now + delay, key)
+        self._set_timer(self._crashes.crashed(key, self.now), key)
 
     def _lost(self, key: Key, token: int) -> None:
         with self.lock:

@@ -17,15 +17,19 @@ from typing import Any
 
 from fencepost import documents
 from fencepost.contexts.execution import (
+    Context,
     EffectBegan,
     Execution,
     Loader,
+    Lost,
+    Port,
     Proposal,
     ProposeCommit,
     ProposePark,
     ProposeSettle,
     Quiet,
 )
+from fencepost.host.back_off import BackOff
 from fencepost.host.calls import CallError, Moment
 from fencepost.host.engine import LEASE_SECONDS, Engine, Key
 from fencepost.host.instruments import Deed, Traps, parse_point
@@ -59,7 +63,7 @@ class Owner:
     key: Key
     token: int
     version: str
-    execution: Execution
+    execution: Context
     frozen: bool = False
     lapsed: bool = False
     held_back: Proposal | None = None
@@ -116,6 +120,7 @@ class VirtualHost(Engine):
         self.stuck_instances: set[str] = set()
         self._queued_calls: list[Callable[[], None]] = []
         self._rehearsed: set[Key] = set()
+        self._back_off = BackOff()
 
     @property
     def now(self) -> int:
@@ -138,6 +143,10 @@ class VirtualHost(Engine):
     def can_process_deadlines(self) -> bool:
         """Not while wakes are held."""
         return not self.wakes_held
+
+    def may_claim(self, key: Key) -> bool:
+        """Not while a crash is too recent."""
+        return super().may_claim(key) and not self._back_off.waits(key, self.now)
 
     # -- instruments -------------------------------------------------------------------------------
 
@@ -296,21 +305,25 @@ class VirtualHost(Engine):
         """Start a context: fresh module, fresh object, `run` called once (CTX-1, ABI-2)."""
         slot = self.slot(key)
         assert isinstance(slot, Instance)
-        params = None if slot.params is None else documents.decode(slot.params)
-        execution = self.execution_class(
-            self.versions[claim.version],
-            self.class_name,
-            self.environment(claim.version),
-            WorkflowEvent(slot.id, params),
-            _Port(self, key, claim.token),
-            self.latitude,
-        )
+        execution = self.execution(slot, claim, _Port(self, key, claim.token))
         owner = Owner(key, claim.token, claim.version, execution)
         self.owners.append(owner)
         if self.latitude.extra_contexts == "more" and key not in self._rehearsed:
             execution.turn()  # CTX-3: it runs to its first step call, and is lost there
             self._rehearsed.add(key)
             self._lose(owner)
+
+    def execution(self, instance: Instance, claim: Claim, port: Port) -> Context:
+        """The application's side of a context that was claimed."""
+        params = None if instance.params is None else documents.decode(instance.params)
+        return self.execution_class(
+            self.versions[claim.version],
+            self.class_name,
+            self.environment(claim.version),
+            WorkflowEvent(instance.id, params),
+            port,
+            self.latitude,
+        )
 
     # -- owners ------------------------------------------------------------------------------------
 
@@ -321,6 +334,9 @@ class VirtualHost(Engine):
 
     def _run_owner(self, owner: Owner) -> None:
         signal = owner.execution.turn()
+        if isinstance(signal, Lost):
+            self._crash(owner)
+            return
         if not isinstance(signal, Quiet):
             self._moves += 1
         if owner.snared is not None:
@@ -385,6 +401,8 @@ class VirtualHost(Engine):
             self._lose(owner)
             return
         reply = self.perform(owner.key, self.action_of(owner.token, proposal))
+        if not reply.refused:
+            self._back_off.forget(owner.key)
         owner.execution.deliver(reply)
         if isinstance(proposal, ProposeCommit) and not isinstance(reply, Fenced | Stopped):
             self._spring(owner, "committed", proposal.name)
@@ -409,6 +427,12 @@ class VirtualHost(Engine):
             return
         self._drop(owner)
         self.perform(owner.key, Crash(self.now, owner.token))
+
+    def _crash(self, owner: Owner) -> None:
+        """The owner ended by itself: the next context has to wait."""
+        if owner.key[1] not in self.stuck_instances:
+            self._back_off.crashed(owner.key, self.now)
+            self._lose(owner)
 
     def _drop(self, owner: Owner) -> None:
         self.owners.remove(owner)
