@@ -60,7 +60,7 @@ class Bench:
     def perform(self, op: str, arguments: Mapping[str, Any]) -> Any:
         """Do what `op` says; raises HostError for a rejection, AdapterFault for a missing method."""
         if op in _CALLS:
-            return self._method(op)(**live(op, arguments))
+            return self._method(op)(**self._given(op, arguments))
         if op in _INSTRUMENTS:
             return self._method(op)(*(arguments[name] for name in _INSTRUMENTS[op]))
         return _OWN[op](self, **arguments)
@@ -72,6 +72,12 @@ class Bench:
     def method(self, op: str) -> Any:
         """The adapter's method for `op`, or None."""
         return getattr(self.adapter, op, None)
+
+    def _given(self, op: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a caller's call: live ones, or VALUEs for an adapter that wants them raw."""
+        if getattr(self.adapter, "raw_values", False):
+            return {name: arguments.get(name, ABSENT) for name in _CALLS[op]}
+        return live(op, arguments)
 
     def _method(self, op: str) -> Any:
         method = self.method(op)
@@ -93,7 +99,7 @@ class Bench:
         return self._method("begin")(Setup(token, loaders, deployed, self.journal, frozenset(uses)))
 
     def _drop_response(self, call: str, arguments: Mapping[str, Any]) -> Any:
-        made = live(call, arguments) if call in _CALLS else dict(arguments)
+        made = self._given(call, arguments) if call in _CALLS else dict(arguments)
         return self._method("drop_response")(Call(call, made))
 
     def _journal(self) -> Any:

@@ -3,6 +3,7 @@
 | HOST | the Host |
 |---|---|
 | `reference` | the reference, in this process |
+| `reference-js` | the reference with contexts and callers in JavaScript (extra `js`) |
 | `fault:NAME` | the reference with one rule broken, from the table of faulty hosts |
 | `latitude:FIELD=CHOICE,...` | the reference under other admissible choices of open points |
 | `python:MODULE:FACTORY` | what FACTORY of an importable MODULE makes, in a child process |
@@ -19,7 +20,10 @@ from typing import Any
 from ..adapter import AdapterFault, Connection
 from ..inprocess import InProcess
 
-BUILT_IN = {"reference": "the reference Host, in this process"}
+BUILT_IN = {
+    "reference": "the reference Host, in this process",
+    "reference-js": "the reference Host with JavaScript, in processes of Node (extra js)",
+}
 
 _PYTHON = re.compile(r"python:(?P<module>[A-Za-z_][\w.]*):(?P<factory>[A-Za-z_][\w.]*)")
 
@@ -132,6 +136,6 @@ _APART: dict[str, Callable[[str, str], Callable[[], Connection]]] = {
 
 def _make(name: str) -> Any:
     try:
-        return import_module(f".{name}", __package__).make()
+        return import_module(f".{name.replace('-', '_')}", __package__).make()
     except ImportError as error:
         raise AdapterFault(f"the Host {name} cannot be loaded: {error}") from error
