@@ -218,8 +218,9 @@ const evaluated = (path, params) => {
   return import(`${pathToFileURL(path)}${counts ? `?${++evaluations}` : ""}`);
 };
 
-const run = async (path, { params, version = "v1", closed }) => {
+const run = async (path, { params, version = "v1", closed, away = false }) => {
   const world = new World(closed);
+  if (away) globalThis.fetch = () => Promise.reject(new TypeError("nobody listens"));
   const { Probe } = await evaluated(path, params);
   const probe = new Probe({ VERSION: version, JOURNAL: ADDRESS, PROBE: world.binding });
   let outcome = null;
@@ -313,7 +314,7 @@ const oddity = async (path, { kind, whole }) => {
     seen.push(whole ? input.params : input.params.oddity);
     return { id: "i" };
   };
-  const body = JSON.stringify({ params: whole ? form : { oddity: form } });
+  const body = JSON.stringify({ params: form });
   const request = new Request("http://caller.test/create", { method: "POST", body });
   await worker.fetch(request, { PROBE: { create: async (input) => given(input) } });
   const objects = seen.filter((value) => typeof value === "object" && value !== null);

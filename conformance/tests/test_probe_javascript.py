@@ -567,6 +567,13 @@ def test_a_closed_gate_is_asked_again_after_a_timer(in_node):
     assert answer["outcome"][1:] == ["returned", {}]
 
 
+def test_nobody_waits_for_a_journal_that_is_away_but_effects(in_node):
+    program = [{"mark": "m"}, do("a", catch="e"), {"return": {"e": {"$": "e.name"}}}]
+    (answer,) = in_node({**run_of(program), "away": True})
+    assert answer["trace"][1] == [1, "failure", "a", ["error", "TypeError"]]
+    assert answer["outcome"] == [1, "returned", {"e": "step_failed"}]
+
+
 def test_a_spin_computes_without_yielding(in_node):
     assert in_node({"job": "spin"}) == [[["run", "i"], ["mark", "before"]]]
 
