@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 PORT = 8733
 INTERRUPTED = 130
 SCRIPTS = (".mjs", ".js")
+LINES = (
+    ("create an instance", """curl -d '{"id": "first", "params": {"name": "sales"}}' ADDRESS/instances"""),
+    (
+        "send it an event",
+        """curl -d '{"type": "approved", "payload": {"by": "ann"}}' ADDRESS/instances/first/events""",
+    ),
+    ("ask how it is", "curl ADDRESS/instances/first/status"),
+)
+"""What to try first, to be copied into a terminal."""
 
 
 @click.command(name="serve")
@@ -37,7 +46,7 @@ SCRIPTS = (".mjs", ".js")
     help="A text in the env that the class is made with; can be given again.",
 )  # fmt: skip
 def command(module_or_file: str, name: str, port: int, pairs: tuple[str, ...]) -> None:
-    """Run a workflow class on this machine: plain HTTP and JSON for its callers, and a page that shows it live.
+    """Run a workflow class on this machine: HTTP and JSON for its callers, and a page that shows it live.
 
     MODULE_OR_FILE is a Python file or an importable module. Every context has a process of its own. What
     happened is kept in memory: it is forgotten when this command ends. Ctrl-C ends it, and leaves nothing
@@ -58,7 +67,8 @@ def command(module_or_file: str, name: str, port: int, pairs: tuple[str, ...]) -
       POST /instances/ID/events        {"type", "payload"?}
       POST /instances/ID/terminate
 
-    A rejected call is answered with {"error": {"name", "message"}}. Needs the extra: pip install 'fencepost[serve]'
+    A rejected call is answered with {"error": {"name", "message"}}.
+    Needs the extra: pip install 'fencepost[serve]'
     """
     signal.signal(signal.SIGTERM, _end)
     env = _env(pairs)
@@ -96,7 +106,7 @@ def _server() -> Any:
     try:
         from fencepost.serve import server
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] in ("starlette", "uvicorn", "anyio"):
+        if (error.name or "").partition(".")[0] in ("starlette", "uvicorn"):
             raise Trouble("'fencepost serve' needs an extra: pip install 'fencepost[serve]'") from None
         raise
     return server
@@ -121,14 +131,7 @@ async def _serve(
     server: Any, host: Host, listening: socket.socket, name: str, source: str
 ) -> signal.Signals | None:
     address = f"http://{server.ADDRESS}:{listening.getsockname()[1]}"
-    lines = [
-        ("create an instance", f"""curl -d '{{"id": "first", "params": {{"name": "sales"}}}}' {address}/instances"""),
-        (
-            "send it an event",
-            f"""curl -d '{{"type": "approved", "payload": {{"by": "ann"}}}}' {address}/instances/first/events""",
-        ),
-        ("ask how it is", f"curl {address}/instances/first/status"),
-    ]
+    lines = [(what, line.replace("ADDRESS", address)) for what, line in LINES]
     about = {
         "class": name,
         "source": source,

@@ -75,13 +75,14 @@ class Board:
         before = self._status.pop(id, None)
         if before is not None:
             self._counts[before] -= 1
-        self._live.pop(id, None)
+        if instance is None or not instance.contexts:
+            self._live.pop(id, None)
+        else:
+            self._live.setdefault(id)
         if instance is None:
             return
         self._status[id] = status_of(instance)
         self._counts[self._status[id]] += 1
-        if instance.contexts:
-            self._live[id] = None
 
     def frame(self, viewer: Viewer) -> dict[str, Any]:
         """What is new for a viewer, and the order in which to show it."""

@@ -20,7 +20,6 @@ from functools import wraps
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from anyio.to_thread import run_sync
 from fencepost_spec.limits import FORM
 from starlette.requests import Request
 from starlette.responses import Response
@@ -73,7 +72,7 @@ class Face:
         """`status` (BND-6)."""
         id = id_in(request)
         shown = await self._call(lambda: self._host.status(id))
-        return raw(await run_sync(_text, shown))
+        return raw(await asyncio.to_thread(_text, shown))
 
     async def send_event(self, request: Request) -> Response:
         """`sendEvent`: an answer means that the event is accepted (EVT-1)."""
@@ -103,9 +102,9 @@ class Face:
 
         try:
             async with asyncio.timeout(self._seconds):
-                return await run_sync(locked, abandon_on_cancel=True)
+                return await asyncio.to_thread(locked)
         except CallError as error:
-            why = await run_sync(_misfit_of, document) if "document" in error.message else ""
+            why = await asyncio.to_thread(_misfit_of, document) if "document" in error.message else ""
             raise Refused(error.name, error.message + why) from None
         except TimeoutError:
             raise Refused("not_yet", f"the Host gave no answer within {self._seconds:g} s") from None
@@ -126,7 +125,7 @@ class Face:
 async def read(request: Request, *admitted: str, required: tuple[str, ...] = ()) -> Any:
     """The members of a request's body."""
     body = await body_of(request)
-    return await run_sync(members, body, admitted, required)
+    return await asyncio.to_thread(members, body, admitted, required)
 
 
 def _text(shown: dict[str, Any]) -> bytes:

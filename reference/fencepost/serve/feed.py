@@ -14,8 +14,6 @@ import threading
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from anyio.to_thread import run_sync
-
 from fencepost.host.host import Host
 from fencepost.serve.board import Board, Viewer
 
@@ -52,7 +50,7 @@ class Feed:
             yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
             while not self._ended:
                 changed.clear()
-                yield await run_sync(self._frame, viewer, first, abandon_on_cancel=True)
+                yield await asyncio.to_thread(self._frame, viewer, first)
                 first = {}
                 await asyncio.sleep(DISTANCE_SECONDS)
                 with contextlib.suppress(TimeoutError):

@@ -13,6 +13,7 @@ import errno
 import signal
 import socket
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import uvicorn
@@ -33,6 +34,7 @@ ADDRESS = "127.0.0.1"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _LAST_ANSWERS_SECONDS = 3
 _CONNECTIONS = 512
+_THREADS = 32
 
 
 class CannotListen(OSError):
@@ -110,6 +112,7 @@ async def serve(
     )
     server = _Server(config)
     loop, ending = asyncio.get_running_loop(), asyncio.Event()
+    loop.set_default_executor(ThreadPoolExecutor(_THREADS))
     received: list[signal.Signals] = []
 
     def end(number: signal.Signals) -> None:

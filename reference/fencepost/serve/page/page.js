@@ -143,9 +143,12 @@ function list(frame) {
 
 function newLine(id) {
   const open = make("button", { type: "button", class: "open", title: id, onclick: () => choose(id) }, id);
-  const cells = Object.fromEntries(["status", "doing", "next", "steps", "inbox", "age"].map((name) =>
+  const cells = Object.fromEntries(["status", "now", "steps", "inbox", "age"].map((name) =>
     [name, make("td", { class: ["steps", "inbox", "age"].includes(name) ? "number" : name })]));
   const row = make("tr", { "data-id": id }, make("th", { scope: "row" }, open), Object.values(cells));
+  cells.doing = make("span", { class: "doing" });
+  cells.next = make("span", { class: "next" });
+  cells.now.append(make("div", {}, cells.doing, cells.next));
   row.addEventListener("click", (event) => event.target.closest("button") ?? choose(id));
   return { row, cells };
 }
