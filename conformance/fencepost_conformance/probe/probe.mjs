@@ -176,12 +176,13 @@ const read = (path, variables) => path.split(".").reduce(member, variables);
 
 const reported = (error) => (isError(error) ? { name: error.name, message: error.message } : undefined);
 
-/** The property descriptor of an error's own `name`, or undefined; a getter is told of, and never run. */
+/** The property descriptor of an error's own `name`, or undefined. A getter counts as the value that it gives. */
 const described = (error) => {
   if (!isObject(error)) return undefined;
   const found = Object.getOwnPropertyDescriptor(error, "name");
   if (found === undefined || Object.hasOwn(found, "value")) return found;
-  return { accessor: true, enumerable: found.enumerable, configurable: found.configurable };
+  const { set, enumerable, configurable } = found;
+  return { value: error.name, writable: set !== undefined, enumerable, configurable };
 };
 
 const withoutProgram = (params) => {
