@@ -189,6 +189,12 @@ def test_an_unawaited_call_is_made_before_the_run_goes_on():
     assert context.step.calls == [("c",)]
 
 
+def test_what_runs_beside_others_begins_where_it_stands():
+    context = Context([{"together": [{"try": [do("a")]}, do("b")]}, {"return": {}}])
+    context.settle()
+    assert [call[0] for call in context.step.calls] == ["a", "b"]
+
+
 def test_together_fails_with_the_first_failure_and_a_race_ends_with_the_first_end():
     slow = do("slow", {"gate": "g"})
     assert Context([{"together": [slow, do("a", {"throw": "no"})]}]).settle().error.args == ("no",)

@@ -60,11 +60,13 @@ class Step(Protocol):
 
 
 def start(coroutine: Coroutine[Any, Any, Any]) -> Awaitable[Any]:
-    """Run a coroutine beside the present one; the awaitable rejects as it does, and silently if nobody
-    looks."""
+    """Run a coroutine beside the present one, at once up to its first await.
+
+    The awaitable rejects as it does, and silently if nobody looks.
+    """
     driver = turns.current()
     if driver is not None:
-        return driver.start(coroutine)
+        return driver.call(coroutine)
     task = asyncio.ensure_future(coroutine)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return task

@@ -93,6 +93,13 @@ class Turns:
         self.ready([coroutine])
         return promise
 
+    def call(self, coroutine: Coroutine[Any, Any, Any]) -> Promise:
+        """Run a coroutine at once up to its first await, as the call of an asynchronous function does."""
+        promise = Promise(self)
+        self._results[coroutine] = promise
+        self._resume(coroutine)
+        return promise
+
     def next_turn(self) -> Promise:
         """A promise that the next turn settles first."""
         promise = Promise(self)
