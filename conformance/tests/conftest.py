@@ -6,12 +6,12 @@ import os
 
 import pytest
 
-NEEDS_CHROMIUM = "test_page.py"
-collect_ignore = [] if os.environ.get("FENCEPOST_CHROMIUM") else [NEEDS_CHROMIUM]
+NEEDS_CHROMIUM = ("test_page.py", "test_serve_page.py")
+collect_ignore = [] if os.environ.get("FENCEPOST_CHROMIUM") else [*NEEDS_CHROMIUM]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was not collected, and what to do about it."""
-    if NEEDS_CHROMIUM in collect_ignore:
-        line = "the HTML report in a browser (set FENCEPOST_CHROMIUM to the path of a Chromium)"
+    if collect_ignore:
+        line = "the pages in a browser: the HTML report, the live page (set FENCEPOST_CHROMIUM to its path)"
         terminalreporter.write_line(f"left out: {line}")
