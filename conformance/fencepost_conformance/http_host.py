@@ -123,9 +123,7 @@ class HttpHost:
                 f"the adapter's response to {op} stopped half way, for {STALL_SECONDS:g} s"
             ) from None
         except (OSError, http.client.HTTPException) as error:
-            raise BadAnswer(
-                f"the adapter's response to {op} is no HTTP or cut short: {_because(error)}"
-            ) from None
+            raise BadAnswer(f"the adapter's response to {op} is no HTTP: {_because(error)}") from None
         if response.status != _OK:
             raise BadAnswer(
                 f"the adapter answered {op} with HTTP status {response.status}: {body[:_SHOWN]!r}; "
@@ -133,6 +131,10 @@ class HttpHost:
             )
         if len(body) > BODY_LIMIT:
             raise BadAnswer(f"the adapter's response to {op} has more than {BODY_LIMIT} bytes")
+        if response.length:
+            raise BadAnswer(
+                f"the adapter's response to {op} was cut short: {response.length} bytes are missing"
+            )
         if response.will_close:
             connection.close()
         else:
