@@ -111,7 +111,7 @@ class JavaScriptAdapter(ReferenceAdapter):
         assert self._caller is not None
         given = {name: value for name, value in arguments.items() if value is not ABSENT}
         body = json.dumps(given).encode()
-        inner = self._caller.request(Request("POST", f"http://caller/{call}", body=body))
+        inner = self.host.ask(self._caller, Request("POST", f"http://caller/{call}", body=body))
         if inner.done():
             return _told(inner)
         outer: Future[Any] = Future()

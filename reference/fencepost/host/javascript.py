@@ -2,7 +2,7 @@
 
 What is dropped is killed and reaped at that instant; what is stuck or frozen goes on living. A process that
 ends by itself is a lost owner, and the next context waits a little longer each time. Callers are Workers
-too: `caller` starts one, with the binding in its `env`, and each `run` gives them turns at its end.
+too: `caller` starts one, with the binding in its `env`, and `ask` has it answer a request.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from typing import Any
 
 from fencepost import documents
 from fencepost.contexts.execution import Port
-from fencepost.contexts.node import Fetch, JavaScript, believed, no_network
+from fencepost.contexts.node import Fetch, JavaScript, Request, Response, believed, no_network
 from fencepost.contexts.node_execution import NodeExecution
 from fencepost.contexts.node_process import Pool
 from fencepost.contexts.node_worker import Worker
@@ -59,13 +59,24 @@ class JavaScriptHost(ManagedHost):
         self._modules = dict(versions)
         self._fetch, self._pool = fetch, pool
         self._callers: list[Worker] = []
-        self._running = False
+        self._calling = False  # a caller has a turn, so that what it calls does not run the Host
+        self._due = False
 
     def caller(self, module: JavaScript, env: Mapping[str, Any]) -> Worker:
-        """A Worker that calls this Host; its calls are made at once."""
+        """Start a Worker that calls this Host."""
         worker = Worker(module, env, fetch=self._fetch, pool=self._pool)
         self._callers.append(worker)
         return worker
+
+    def ask(self, caller: Worker, request: Request) -> Future[Response]:
+        """Have a caller answer a request: what it calls is taken at once, and the Host runs after."""
+        self._calling = True
+        try:
+            answer = caller.request(request)
+        finally:
+            self._calling = False
+        self.run()
+        return answer
 
     def end(self) -> None:
         """Kill every process of this Host."""
@@ -75,16 +86,17 @@ class JavaScriptHost(ManagedHost):
             caller.stop()
 
     def run(self) -> None:
-        """Run the Host, and then give its callers their turns."""
-        outermost, self._running = not self._running, True
-        try:
+        """Run the Host and give its callers turns, until neither has anything left to do."""
+        self._due = True
+        while self._due and not self._calling:
+            self._due = False
             super().run()
-        finally:
-            if outermost:
-                self._running = False
-        if outermost:
-            for caller in self._callers:
-                caller.turn()
+            self._calling = True
+            try:
+                for caller in self._callers:
+                    caller.turn()
+            finally:
+                self._calling = False
 
     def admit(self, value: Any) -> Document:
         return value.document if isinstance(value, Encoded) else super().admit(value)
