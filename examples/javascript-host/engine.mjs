@@ -190,10 +190,15 @@ export class Engine {
     }
   }
 
-  /** Whether what an owner reports may be committed (PUB-2); nothing is after the lifetime (LIF-5). */
+  /** Whether what an owner reports may be committed (PUB-2). */
   #isCurrent(owner) {
-    this.#expire(owner.instance);
     return owner.token === owner.instance.owner;
+  }
+
+  /** The same for an outcome, which is none after the lifetime, be its end processed or not (LIF-5). */
+  #isInTime(owner) {
+    this.#expire(owner.instance);
+    return this.#isCurrent(owner);
   }
 
   #messages = {
@@ -204,14 +209,14 @@ export class Engine {
     },
     attempted: (owner, attempt) => {
       const { name } = attempt;
-      if (this.#isHeldBack(owner, attempt, "effect-end", name) || !this.#isCurrent(owner)) return;
+      if (this.#isHeldBack(owner, attempt, "effect-end", name) || !this.#isInTime(owner)) return;
       this.#answer(owner, name, rules.attempted(owner.instance, attempt, this.world.now));
     },
     mismatch: (owner) => {
       if (this.#isCurrent(owner)) rules.mismatch(owner.instance);
     },
     settled: (owner, settlement) => {
-      if (this.#isHeldBack(owner, settlement, "settled") || !this.#isCurrent(owner)) return;
+      if (this.#isHeldBack(owner, settlement, "settled") || !this.#isInTime(owner)) return;
       const { isUnsettled, reason, message, output } = settlement;
       if (isUnsettled) rules.mismatch(owner.instance); // STP-8
       else rules.decide(owner.instance, reason ? rules.failed(reason, message) : { status: "complete", output });

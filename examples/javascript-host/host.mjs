@@ -92,9 +92,8 @@ const OPS = {
   unstuck: ({ id }) => void world.stuck.delete(id),
   hold_wakes: ({ on }) => void (world.isHoldingWakes = on),
   deploy: ({ weights }) => void (world.weights = weights),
-  drop_response: async ({ call: op, arguments: input }, underway) => {
-    await call(CALLS[op], input, underway).catch(() => {});
-  },
+  drop_response: ({ call: op, arguments: input }) =>
+    new Promise((resolve) => call(CALLS[op], input, resolve).then(() => resolve(), () => resolve())),
 };
 
 for (const [op, name] of Object.entries(CALLS)) OPS[op] = (input, underway) => call(name, input, underway);
