@@ -18,6 +18,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from fencepost.serve.answers import STATUS
+from fencepost.serve.board import MOST_INSTANCES
+from fencepost.serve.face import ANSWER_SECONDS
 from fencepost.serve.requests import BODY_BYTES
 from fencepost_conformance.cli import application
 from fencepost_conformance.cli import serving as command
@@ -25,7 +28,9 @@ from fencepost_spec.limits import FORM
 
 from .serving import ENTRY, WORKFLOWS, Served, gone, until
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+PAGE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +280,26 @@ def test_the_example_does_what_its_page_says() -> None:
         served.ask("POST", "/instances/first/events", {"type": "approved", "payload": {"by": "ann"}})
         until(lambda: served.status("first") == "complete")
         output = served.ask("GET", "/instances/first/status")[1]["output"]
-        assert output == {"title": "sales in north", "approvedBy": "ann"}
+        assert {"status": "complete", "output": output} == json.loads(block("json"))
+
+
+def block(language: str) -> str:
+    """The first block of a language in the page of the docs."""
+    found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def test_the_page_of_the_docs_agrees_with_the_code() -> None:
+    for _, line in command.LINES:
+        assert line.replace("ADDRESS", f"http://127.0.0.1:{command.PORT}") in PAGE
+    rows = re.findall(r"^\| ([0-9, ]+) \| (.*?) \|", PAGE, re.MULTILINE)
+    told = {name: codes for codes, names in rows for name in re.findall("`(.*?)`", names)}
+    assert told.keys() == STATUS.keys() - {"internal_error"}
+    assert [name for name, codes in told.items() if str(STATUS[name]) not in codes.split(", ")] == []
+    for figure in (FORM.document_bytes, FORM.id_scalars, MOST_INSTANCES):
+        assert f"{figure:,}" in PAGE
+    assert ANSWER_SECONDS == 30  # half a minute
 
 
 # -- the end

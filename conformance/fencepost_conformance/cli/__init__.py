@@ -7,6 +7,7 @@
 | 2 | bad usage or input, or a broken adapter |
 | 3 | incomplete: nothing failed, and something could not be measured |
 | 4 | a reproducer that was replayed fails now and then |
+| 130 | interrupted; what was served is ended by Ctrl-C like this |
 
 Whatever the user can get wrong is a `Trouble`: one line on standard error that says what to do, and exit
 status 2. A traceback is always a fault of ours.

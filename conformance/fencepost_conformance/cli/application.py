@@ -83,6 +83,7 @@ def application() -> None:
     Judge a Host, clause by clause:        fencepost check HOST
     See one failure again:                 fencepost replay FILE HOST
     Ask what must happen:                  fencepost ask FILE
+    Serve a workflow of your own:          fencepost serve report.py --class Report
     Look up a clause, error or limit:      fencepost explain WFE-5
     See what there is:                     fencepost list clauses
 
