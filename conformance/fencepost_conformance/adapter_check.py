@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from fencepost_spec.misfits import shown
 from fencepost_spec.schemas import problems
 
 from .adapter import INSTRUMENT_OF, INSTRUMENTS, AdapterFault, Answer, Connection, Handshake
 from .around import Around
+from .results import Difference
 from .run import Run, break_off, word_of
 from .runner import greet
 from .scenario import Scenario, ScenarioError
@@ -159,8 +161,7 @@ def _visit(connection: Connection, handshake: Handshake, station: Station, findi
     except ScenarioError as error:
         raise AdapterFault(str(error)) from error
     finally:
-        for each in run.differences:
-            findings.append(Finding("Host", f"{_shown(entries[_index(each.at)])}: {each.message}"))
+        findings += [Finding("Host", _told(entries[_index(each.at)], each)) for each in run.differences]
     findings += [Finding("Host", f"a trap never sprung: {each}") for each in unsprung]
 
 
@@ -171,9 +172,10 @@ def _playable(
     timeless = station.by_clock and "clock" not in handshake.instruments
     for entry in schedule:
         instrument = INSTRUMENT_OF.get(word_of(entry))
-        if instrument is None and timeless and "create" not in entry:
+        if instrument is not None and instrument not in handshake.instruments:
             continue
-        if instrument is None or instrument in handshake.instruments:
+        own = instrument == station.instrument and "at" not in entry
+        if own or "create" in entry or not timeless:
             yield entry
 
 
@@ -197,9 +199,13 @@ def _index(at: str) -> int:
     return int(at.removeprefix("schedule[").removesuffix("]"))
 
 
-def _shown(entry: Mapping[str, Any]) -> str:
+def _told(entry: Mapping[str, Any], difference: Difference) -> str:
     word = word_of(entry)
-    return f"{word} {entry[word]}" if isinstance(entry[word], str) else word
+    entry_text = f"{word} {entry[word]}" if isinstance(entry[word], str) else word
+    if "expected" in difference.message:
+        return f"{entry_text}: {difference.message}"
+    expected, seen = shown(difference.expected), shown(difference.seen)
+    return f"{entry_text}: {difference.message}: expected {expected}, seen {seen}"
 
 
 def not_offered(handshake: Handshake) -> list[str]:

@@ -15,6 +15,7 @@ _LONG = {"sleep": "held", "seconds": 3600}  # where there is no journal to hold 
 
 PROGRAMS: Mapping[str, list[Entry]] = {
     "main": [{"return": {"n": 1}}],
+    "newer": [{"return": {"n": 2}}],
     "waiting": [{"wait": "w", "type": "go", "timeoutSeconds": 3600}],
     "sleeping": [{"sleep": "s", "seconds": 60}, {"return": {"n": 1}}],
     "working": [{"mark": "m"}, _GATE, {"return": {"n": 1}}],
@@ -34,7 +35,7 @@ class Station:
     instrument: str
     schedule: tuple[Entry, ...]
     by_clock: bool = False
-    versions: tuple[str, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()  # what "main" is, by Version; the first one is deployed
 
     def document(self, journal: bool) -> dict[str, Any]:
         """The scenario; what holds an owner is a gate where effects reach the journal."""
@@ -47,8 +48,9 @@ class Station:
             "schedule": [*self.schedule],
         }
         if self.versions:
-            document["versions"] = {version: {"main": "main"} for version in self.versions}
-            document["deployed"] = self.versions[0]
+            document["programs"] = {program: programs[program] for _, program in self.versions}
+            document["versions"] = {version: {"main": program} for version, program in self.versions}
+            document["deployed"] = self.versions[0][0]
         return document
 
 
@@ -171,8 +173,13 @@ STATIONS = (
     Station(
         "versions",
         "versions",
-        ({"deploy": {"v2": 10000}}, _create("main"), _SETTLE, _DONE),
-        versions=("v1", "v2"),
+        (
+            {"deploy": {"v2": 10000}},
+            _create("main"),
+            _SETTLE,
+            {"status": "i", "expect": {"status": "complete", "output": {"n": 2}}},
+        ),
+        versions=(("v1", "main"), ("v2", "newer")),
     ),
     Station(
         "resource",
