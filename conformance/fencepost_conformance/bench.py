@@ -75,7 +75,7 @@ class Bench:
 
     def _given(self, op: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of a caller's call: live ones, or VALUEs for an adapter that wants them raw."""
-        if getattr(self.adapter, "raw_values", False):
+        if getattr(self.adapter, "raw_values", False) is True:
             return {name: arguments.get(name, ABSENT) for name in _CALLS[op]}
         return live(op, arguments)
 

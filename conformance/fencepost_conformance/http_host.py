@@ -12,9 +12,10 @@ import time
 from typing import Any
 
 from .adapter import AdapterFault, Answer, Handshake
-from .child import GRACE_SECONDS, PATIENCE_SECONDS
+from .child import PATIENCE_SECONDS
 from .tickets import ANSWER, BadAnswer, Tickets
 
+GRACE_SECONDS = 0.1  # in which a request that is not answered has arrived, before one on another connection
 STALL_SECONDS = 60.0  # for a connection, for the whole of a request to go out, for the rest of a response
 BODY_LIMIT = 1 << 26  # bytes of one answer
 

@@ -194,7 +194,11 @@ class Run:
 
     def enter_start(self, entry: Entry) -> None:
         op, arguments = self.request(entry["start"])
-        self._flying[entry["as"]] = (entry["start"], self.connection.send(op, **arguments))
+        ticket = self.connection.send(op, **arguments)
+        self._flying[entry["as"]] = (entry["start"], ticket)
+        answer = self.connection.poll(ticket, self.connection.grace)  # what comes next is to arrive after it
+        if answer is not None:
+            self._landed[entry["as"]] = answer
         self.observe("start", IN_FLIGHT)
 
     def enter_await(self, entry: Entry) -> None:

@@ -3,8 +3,8 @@ one on two pipes.
 
 Requests are JSON lines on the file descriptor IN; each is handled as soon as it is read, beside those that
 are still in flight. An ``async`` method runs on the event loop. A plain one runs in a worker thread, always
-the same one as long as calls do not overlap, so that an adapter may hold what belongs to a thread. The
-journal is answered at once.
+the same one as long as calls do not overlap, so that an adapter may hold what belongs to a thread; and they
+overlap only where one has not returned after half a second. The journal is answered at once.
 
 When IN ends the kit is gone, and so is this process with its whole group.
 """
@@ -19,6 +19,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -29,6 +30,7 @@ from .adapter import AdapterFault
 from .bench import Bench, failure, fault
 
 _LINE_LIMIT = 1 << 26  # bytes of one request
+_WAITS_SECONDS = 0.5  # after which a method that has not returned is taken to wait for something
 
 
 class Hand(threading.Thread):
@@ -56,23 +58,38 @@ class Hand(threading.Thread):
 
 
 class Hands:
-    """Worker threads; the first idle one, in the order in which they were made, does the next thing."""
+    """Worker threads; the first idle one, in the order in which they were made, does the next thing.
+
+    Nothing is begun beside something that has only just begun, so that two things are in progress at once
+    only where the first one waits.
+    """
 
     def __init__(self) -> None:
         self._all: list[Hand] = []
-        self._busy: set[Hand] = set()
+        self._busy: dict[Hand, tuple[float, asyncio.Future[Any]]] = {}
+        self._turn = asyncio.Lock()
 
     async def do(self, work: Callable[[], Any]) -> Any:
         """Have something done in a thread, and wait for it."""
-        hand = next((each for each in self._all if each not in self._busy), None)
-        if hand is None:
-            hand = Hand()
-            self._all.append(hand)
-        self._busy.add(hand)
+        async with self._turn:
+            await self._others()
+            hand = next((each for each in self._all if each not in self._busy), None)
+            if hand is None:
+                hand = Hand()
+                self._all.append(hand)
+            done = asyncio.wrap_future(hand.do(work))
+            self._busy[hand] = (time.monotonic(), done)
         try:
-            return await asyncio.wrap_future(hand.do(work))
+            return await done
         finally:
-            self._busy.discard(hand)
+            del self._busy[hand]
+
+    async def _others(self) -> None:
+        """Until each thing that is in progress is over, or has taken so long that it must be waiting."""
+        for began, done in tuple(self._busy.values()):
+            left = began + _WAITS_SECONDS - time.monotonic()
+            if left > 0 and not done.done():
+                await asyncio.wait((done,), timeout=left)
 
 
 class Server:
