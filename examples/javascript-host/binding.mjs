@@ -7,7 +7,7 @@
  */
 
 import { DocumentTooLarge, read, write } from "./documents.mjs";
-import { isName } from "./limits.mjs";
+import { isName, only } from "./limits.mjs";
 
 /** A rejection by the Host: an Error whose `name` is the word that the Form gives it (BND-13). */
 export class HostError extends Error {
@@ -45,14 +45,6 @@ export function bindingOver(ask) {
       return handle(await ask("get", { id }));
     },
   });
-}
-
-/** An input with no other keys than these (BND-1). */
-function only(keys, input) {
-  if (typeof input !== "object" || input === null) throw new TypeError("the input is an object");
-  const unknown = Reflect.ownKeys(input).find((key) => !keys.includes(key));
-  if (unknown !== undefined) throw new TypeError(`there is no input ${String(unknown)}`);
-  return input;
 }
 
 /** A caller's document as text; what is none is refused with an error of this name (DOC-8). */

@@ -15,7 +15,7 @@ import { parentPort } from "node:worker_threads";
 
 import { HostError, bindingOver } from "./binding.mjs";
 import { read, write } from "./documents.mjs";
-import { LIMITS, isName, isWithin } from "./limits.mjs";
+import { LIMITS, isName, isWithin, only } from "./limits.mjs";
 
 const { setImmediate } = globalThis;
 const never = new Promise(() => {});
@@ -58,23 +58,11 @@ const demand = (condition, what) => {
   if (!condition) throw new TypeError(what);
 };
 
-/** Options as plain data, with no other keys than these (STP-15). */
-function optionsOf(given, keys) {
-  demand(typeof given === "object" && given !== null, "the options of a step are an object");
-  return Object.fromEntries(
-    Reflect.ownKeys(given).map((key) => {
-      const descriptor = Object.getOwnPropertyDescriptor(given, key);
-      demand(keys.includes(key) && Object.hasOwn(descriptor, "value"), `there is no option ${String(key)}`);
-      return [key, descriptor.value];
-    }),
-  );
-}
-
 /** The policy of a `do` with its defaults (DO-2). */
 function policyOf(given) {
   if (given === undefined) return { maxAttempts: 1, initialDelaySeconds: 0, maxDelaySeconds: 0 };
-  const options = optionsOf(given, ["maxAttempts", "initialDelaySeconds", "backoff", "maxDelaySeconds"]);
-  const { maxAttempts, initialDelaySeconds = 0, backoff = "constant", maxDelaySeconds = LIMITS.delaySeconds } = options;
+  const policy = only(["maxAttempts", "initialDelaySeconds", "backoff", "maxDelaySeconds"], given); // STP-15
+  const { maxAttempts, initialDelaySeconds = 0, backoff = "constant", maxDelaySeconds = LIMITS.delaySeconds } = policy;
   demand(isWithin(maxAttempts, 1, LIMITS.attempts), "maxAttempts is an integer from 1 to 100");
   demand(isWithin(initialDelaySeconds, 0, LIMITS.delaySeconds), "initialDelaySeconds is an integer from 0 to 43200");
   demand(isWithin(maxDelaySeconds, 0, LIMITS.delaySeconds), "maxDelaySeconds is an integer from 0 to 43200");
@@ -97,7 +85,7 @@ const step = Object.freeze({ // STP-1
     }),
   waitForEvent: (name, given) =>
     begin("wait", name, () => {
-      const { type, timeoutSeconds } = optionsOf(given, ["type", "timeoutSeconds"]);
+      const { type, timeoutSeconds } = only(["type", "timeoutSeconds"], given); // STP-15
       demand(isName(type), "an event type has 1 to 256 Unicode scalar values"); // STP-2
       demand(isWithin(timeoutSeconds, 1, LIMITS.waitSeconds), "timeoutSeconds is an integer from 1 to 31536000"); // WFE-1
       return { type, seconds: timeoutSeconds };

@@ -57,8 +57,8 @@ export class Engine {
 
   sendEvent({ id, type, payload }) {
     const instance = this.#held(id);
-    this.#expire(instance); // LIF-5
-    if (instance.outcome !== null) throw new HostError("instance_terminal", `${id} has ended`); // EVT-2
+    const hasEnded = instance.outcome !== null || rules.isOver(instance, this.world.now); // LIF-5
+    if (hasEnded) throw new HostError("instance_terminal", `${id} has ended`); // EVT-2
     const isAccepted = rules.accept(instance, type, payload, this.world.now); // stored before it succeeds (EVT-1)
     if (!isAccepted) throw new HostError("event_queue_full", `${id} holds too many events`); // EVT-3
   }

@@ -1,4 +1,5 @@
-/** The limits of the Form. */
+/** The limits of the Form, and what is said of arguments in more than one place. */
+
 export const LIMITS = Object.freeze({
   textScalars: 256, // of an instance id, an event type and a step name (BND-2, EVT-1, STP-2)
   documentRootProperties: 1024, // DOC-1
@@ -23,3 +24,11 @@ export const isName = (value) =>
 
 /** An integer from `least` to `most`. */
 export const isWithin = (value, least, most) => Number.isInteger(value) && value >= least && value <= most;
+
+/** An object that has no other keys than these. */
+export function only(keys, given) {
+  if (typeof given !== "object" || given === null) throw new TypeError("an object is wanted");
+  const unknown = Reflect.ownKeys(given).find((key) => !keys.includes(key));
+  if (unknown !== undefined) throw new TypeError(`there is no ${String(unknown)} here`);
+  return given;
+}

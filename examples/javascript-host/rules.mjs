@@ -156,8 +156,9 @@ export function attempted(instance, { name, failure, value }, now) {
     finish(step, { value });
   } else if (step.attempts < step.maxAttempts) {
     step.deadline = now + delaySeconds(step) * SECOND; // DO-10
-    park(instance, step);
-    return { points: ["committed", "parked"] }; // also without delay: in a fresh context (DO-5)
+    if (step.deadline > now) park(instance, step);
+    instance.owner = null; // also without delay it goes on in a fresh context (DO-5)
+    return { points: ["committed", "parked"] };
   } else {
     finish(step, { error: "step_failed", message: failure }); // DO-7
   }
