@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from fencepost.contexts.node import JavaScript, Request, Response
-from fencepost.contexts.node_process import Pool, ProcessLost
+from fencepost.contexts.node_process import ProcessLost
 from fencepost.contexts.node_tools import NodeMissing, node
 from fencepost.contexts.node_worker import Worker
 from fencepost.host.javascript import JavaScriptHost
@@ -34,7 +34,6 @@ class JavaScriptAdapter(ReferenceAdapter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._pool = Pool()
         self._module = JavaScript(javascript.source().text, "probe.mjs")
         self._running: JavaScriptHost | None = None
         self._caller: Worker | None = None
@@ -68,7 +67,6 @@ class JavaScriptAdapter(ReferenceAdapter):
             environment=environment,
             own_binding=setup.binding,
             fetch=fetch,
-            pool=self._pool,
         )
         self._caller = host.caller(self._module, {"PROBE": host.binding})
 
@@ -79,9 +77,8 @@ class JavaScriptAdapter(ReferenceAdapter):
         return {"unsprung": unsprung}
 
     def close(self) -> None:
-        """End every process."""
+        """End every process of a Host that was not taken down."""
         self._give_up()
-        self._pool.close()
 
     def _give_up(self) -> None:
         if self._running is not None:

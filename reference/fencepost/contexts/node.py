@@ -173,6 +173,7 @@ class Conversation:
         """Give a turn if there is anything to do, and return how it ended; None where it has not, or there is
         nothing to do. Raises ProcessLost."""
         if self._at_rest:
+            self.process.check()
             if not (self._say or self._answers or self._again):
                 return None
             self._instruct()

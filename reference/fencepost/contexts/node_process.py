@@ -9,6 +9,7 @@ What a child writes is data of an untrusted origin. `receive` gives it up to a l
 `ProcessLost` is all that a child can bring about otherwise: it died, or it talked nonsense.
 """
 
+import atexit
 import json
 import os
 import select
@@ -96,7 +97,7 @@ class Spawner:
     def _ask(self, message: Mapping[str, Any], passed: socket.socket | None = None) -> dict[str, Any]:
         with self._lock:
             try:
-                text = [json.dumps(message).encode()]
+                text = [json.dumps(message).encode() + b"\n"]
                 socket.send_fds(self._control, text, [passed.fileno()] if passed is not None else [])
                 line = self._answers.readline()
             except (OSError, ValueError) as error:
@@ -122,14 +123,13 @@ class NodeProcess:
         self._socket.setblocking(False)
         self._buffer = bytearray()
         self._stopping = threading.Lock()
-        self._used = 0.0
         self._stopped = False
         self.ready = False
 
     def prepare(self) -> None:
         """Return once the runtime is loaded. Raises ProcessLost."""
         if not self.ready:
-            if self.receive() != {"ready": True}:
+            if self.receive(computing=SILENT_SECONDS) != {"ready": True}:
                 raise ProcessLost(f"process {self.pid} of Node did not come up")
             self.ready = True
 
@@ -145,19 +145,21 @@ class NodeProcess:
                     raise ProcessLost(f"process {self.pid} of Node does not read")
         except (OSError, ValueError) as error:
             raise ProcessLost(f"process {self.pid} of Node is gone") from error
-        self._used = self._processor_seconds()
 
-    def receive(self, patience: float | None = None) -> dict[str, Any] | None:
-        """The next message, or None: it computes on, for more than a second of processor time since it was
-        last heard or answered, or `patience` seconds have passed. Raises ProcessLost."""
+    def receive(self, patience: float | None = None, computing: float | None = None) -> dict[str, Any] | None:
+        """The next message, or None: it has computed on for `computing` seconds of processor time, or
+        `patience` seconds have passed. Raises ProcessLost."""
+        limit = COMPUTING_SECONDS if computing is None else computing
         silent = time.monotonic() + (SILENT_SECONDS if patience is None else patience)
+        used: float | None = None
         try:
             while b"\n" not in self._buffer:
                 if len(self._buffer) > _LONGEST_LINE:
                     raise ProcessLost(f"process {self.pid} of Node does not end its line")
                 if not _wait(self._socket, select.POLLIN, 0.0 if patience == 0.0 else _LOOK_SECONDS):
-                    computed = self._processor_seconds() - self._used
-                    if computed >= COMPUTING_SECONDS or time.monotonic() >= silent:
+                    now = self._processor_seconds()
+                    used = now if used is None else used
+                    if now - used >= limit or time.monotonic() >= silent:
                         return None
                     continue
                 chunk = self._socket.recv(_CHUNK)
@@ -171,8 +173,12 @@ class NodeProcess:
             raise ProcessLost(f"process {self.pid} of Node is gone, or talks nonsense") from error
         if not isinstance(message, dict):
             raise ProcessLost(f"process {self.pid} of Node talks nonsense")
-        self._used = self._processor_seconds()
         return message
+
+    def check(self) -> None:
+        """Raise ProcessLost where it has ended, or speaks although it is not its turn."""
+        if self._buffer or _wait(self._socket, select.POLLIN, 0.0):
+            raise ProcessLost(f"process {self.pid} of Node is gone, or talks out of turn")
 
     def stop(self) -> None:
         """Kill it; when this returns it is reaped. May be called twice, and by another thread."""
@@ -181,6 +187,12 @@ class NodeProcess:
                 self._spawner.stop(self.pid)
                 self._stopped = True
                 self._socket.close()
+
+    def forget(self) -> None:
+        """Let go of a process that went with its spawner."""
+        with self._stopping:
+            self._stopped = True
+            self._socket.close()
 
     def _processor_seconds(self) -> float:
         """What it has computed so far; where the system does not say, the time on the wall."""
@@ -210,7 +222,11 @@ class Pool:
             taken = self._idle.popleft() if self._idle else NodeProcess(self._spawner)
             while len(self._idle) < self._idle_count:
                 self._idle.append(NodeProcess(self._spawner))
-        taken.prepare()
+        try:
+            taken.prepare()
+        except ProcessLost:
+            taken.stop()
+            raise
         return taken
 
     def warm(self) -> None:
@@ -228,16 +244,19 @@ class Pool:
     def close(self) -> None:
         """Kill the idle ones, and everything that was started and is not stopped yet."""
         with self._lock:
-            self._idle.clear()
             if self._spawner is not None:
                 self._spawner.close()
                 self._spawner = None
+            while self._idle:
+                self._idle.pop().forget()
 
 
 @cache
 def shared_pool() -> Pool:
     """The pool of this process, for whoever brings none of its own; ends with the process."""
-    return Pool()
+    pool = Pool()
+    atexit.register(pool.close)
+    return pool
 
 
 def _command(heap_megabytes: int) -> list[str]:

@@ -25,7 +25,7 @@ from typing import NoReturn
 CHANNEL = 3
 """The file descriptor under which a program finds its channel."""
 
-_MAXIMUM_MESSAGE_BYTES = 65_536
+_CHUNK = 65_536
 _PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 _FAILED = 127
 
@@ -39,7 +39,10 @@ class _Spawner:
     def serve(self) -> NoReturn:
         """Answer until the controller is gone, then kill everything."""
         while True:
-            text, descriptors, _, _ = socket.recv_fds(self._control, _MAXIMUM_MESSAGE_BYTES, 1)
+            text, descriptors, _, _ = socket.recv_fds(self._control, _CHUNK, 1)
+            while text and not text.endswith(b"\n"):
+                more = self._control.recv(_CHUNK)
+                text = text + more if more else b""
             if not text:
                 self._end()
             message = json.loads(text)

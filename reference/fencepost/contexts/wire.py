@@ -11,6 +11,8 @@ import socket
 from collections.abc import Mapping
 from typing import Any
 
+from fencepost_spec.limits import FORM
+
 from fencepost import documents
 from fencepost.contexts.execution import Proposal, ProposeCommit, ProposePark, ProposeSettle
 from fencepost.machine.actions import Document, Unfit
@@ -70,10 +72,17 @@ def _document_out(document: Document) -> Any:
 
 
 def document_in(value: Any) -> Document:
-    """The document that a message holds; ValueError or KeyError for nonsense."""
+    """The document that a message holds, as the runtime that sent it has written it; ValueError or KeyError
+    for nonsense."""
     if isinstance(value, dict):
         return Unfit(value["unfit"])
-    return None if value is None else documents.encode(documents.decode(str(value).encode()))
+    if value is None:
+        return None
+    data = str(value).encode()
+    if len(data) > FORM.document_bytes:
+        raise ValueError("a document beyond the limit")
+    documents.decode(data)  # or nobody could read it later
+    return data
 
 
 def proposal_out(proposal: Proposal) -> dict[str, Any]:

@@ -450,4 +450,5 @@ class VirtualHost(Engine):
     def _run_queued(self) -> None:
         calls, self._queued_calls = self._queued_calls, []
         for call in calls:
+            self._moves += 1  # who made it may go on, also if it changed nothing
             call()
