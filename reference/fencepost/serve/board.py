@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from fencepost.host.host import Host
 from fencepost.host.observation import Sighting
+from fencepost.host.running import RunningHost
 from fencepost.machine import status_of
 from fencepost.machine.actions import Claim
 from fencepost.machine.state import Instance, Status
@@ -44,7 +44,7 @@ class Viewer:
 class Board:
     """The present of one Host, in the order in which its instances were created."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: RunningHost) -> None:
         self._host = host
         self._snapshot = host.snapshot()
         self._number = 0

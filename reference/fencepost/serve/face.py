@@ -27,7 +27,7 @@ from starlette.routing import Route
 
 from fencepost import documents
 from fencepost.host.calls import CallError
-from fencepost.host.host import Host
+from fencepost.host.running import RunningHost
 from fencepost.serve.answers import Refused, answer, raw, refusal
 from fencepost.serve.requests import NULL, body_of, id_in, members
 
@@ -41,7 +41,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 class Face:
     """The requests about instances of one Host."""
 
-    def __init__(self, host: Host, seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(self, host: RunningHost, seconds: float = ANSWER_SECONDS) -> None:
         self._host = host
         self._seconds = seconds
 

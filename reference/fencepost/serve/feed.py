@@ -14,7 +14,7 @@ import threading
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from fencepost.host.host import Host
+from fencepost.host.running import RunningHost
 from fencepost.serve.board import Board, Viewer
 
 DISTANCE_SECONDS = 0.2
@@ -25,7 +25,7 @@ RETRY_MILLISECONDS = 1000
 class Feed:
     """The frames of one Host, for every page that is open. Made inside of the event loop."""
 
-    def __init__(self, host: Host, about: Mapping[str, Any]) -> None:
+    def __init__(self, host: RunningHost, about: Mapping[str, Any]) -> None:
         self._about = about
         self._board = Board(host)
         self._lock = threading.Lock()

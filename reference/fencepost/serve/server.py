@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from fencepost.host.host import Host
+from fencepost.host.running import RunningHost
 from fencepost.serve import pages
 from fencepost.serve.answers import Refused, refusal
 from fencepost.serve.face import Face
@@ -61,7 +61,7 @@ def _reason(error: OSError) -> str:
     return "may not be used" if error.errno == errno.EACCES else f"cannot be used ({error.strerror})"
 
 
-def application(host: Host, feed: Feed) -> ASGIApp:
+def application(host: RunningHost, feed: Feed) -> ASGIApp:
     """Everything that can be asked for."""
     app = Starlette(
         routes=[*Face(host).routes(), *pages.routes(feed)],
@@ -91,7 +91,7 @@ class _Server(uvicorn.Server):
 
 
 async def serve(
-    host: Host,
+    host: RunningHost,
     listening: socket.socket,
     about: Mapping[str, Any],
     ready: Callable[[], None] = lambda: None,
