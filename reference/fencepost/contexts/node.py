@@ -31,6 +31,7 @@ for one check on their way in. So a Host under a virtual clock and one under the
 runtime: the first gives turns until all is quiet, the second whenever an answer or a timer is due.
 """
 
+import time
 from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -143,6 +144,7 @@ class Conversation:
     ) -> None:
         self.process: NodeProcess = (pool or shared_pool()).take()
         self.timer: float | None = None
+        self.due: float | None = None  # the instant of that timer, as `time.monotonic` counts
         self._bindings, self._fetch, self._wake = bindings, fetch, wake
         self._answers: deque[dict[str, Any]] = deque()
         self._say: dict[str, Any] = {}
@@ -155,6 +157,11 @@ class Conversation:
             "beat": lambda message: True,
         }
         self.process.send(start)
+
+    @property
+    def computing(self) -> bool:
+        """Whether the present turn has gone on for so long that it was left alone."""
+        return self._computing
 
     @property
     def answered(self) -> bool:
@@ -184,6 +191,7 @@ class Conversation:
                 with believed():
                     timer = message["timer"]
                     self.timer = None if timer is None else float(timer)
+                    self.due = None if self.timer is None else time.monotonic() + self.timer / 1000
                 self._at_rest, self._again = True, word in ("more", "began")
                 return message
             if not self._take[word](message):

@@ -55,6 +55,16 @@ class NodeExecution:
         return self._conversation.timer
 
     @property
+    def due(self) -> float | None:
+        """The instant at which a timer is due, as `time.monotonic` counts, or None."""
+        return self._conversation.due
+
+    @property
+    def computing(self) -> bool:
+        """Whether a turn has gone on for so long that `turn` did not wait for its end."""
+        return self._conversation.computing
+
+    @property
     def turns(self) -> "NodeExecution":
         """Who drives this context's turns: itself."""
         return self
