@@ -128,7 +128,7 @@ def test_a_killed_process_is_a_lost_owner_and_the_next_one_waits(stage: Any) -> 
         return not host.owners
 
     until(noticed)
-    assert host.status("i") == {"status": "running"}
+    assert host.status("i") == {"status": "queued"}
     host.advance(20)
     host.settle()
     (owner,) = host.owners
