@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from fencepost.contexts.forkserver import CannotLoad, Export, Module
 from fencepost.host.host import Host
+from fencepost.host.running import RunningHost
 
-from .trouble import Trouble, because
+from .trouble import Trouble, because, of_file
 
 if TYPE_CHECKING:
     import socket
@@ -48,9 +49,9 @@ LINES = (
 def command(module_or_file: str, name: str, port: int, pairs: tuple[str, ...]) -> None:
     """Run a workflow class on this machine: HTTP and JSON for its callers, and a page that shows it live.
 
-    MODULE_OR_FILE is a Python file or an importable module. Every context has a process of its own. What
-    happened is kept in memory: it is forgotten when this command ends. Ctrl-C ends it, and leaves nothing
-    running. Only this machine can reach it.
+    MODULE_OR_FILE is a file in Python (.py) or JavaScript (.mjs, .js, with the extra js), or an importable
+    module of Python. Every context has a process of its own. What happened is kept in memory: it is forgotten
+    when this command ends. Ctrl-C ends it, and leaves nothing running. Only this machine can reach it.
 
     \b
     Example:
@@ -112,23 +113,40 @@ def _server() -> Any:
     return server
 
 
-def _host(module_or_file: str, name: str, env: dict[str, str]) -> Host:
+def _host(module_or_file: str, name: str, env: dict[str, str]) -> RunningHost:
     path = Path(module_or_file)
-    if path.suffix in SCRIPTS:
-        raise Trouble(f"{module_or_file}: JavaScript cannot be served yet; give a Python file")
-    is_file = path.suffix == ".py" or os.sep in module_or_file or path.is_file()
+    is_file = path.suffix in (".py", *SCRIPTS) or os.sep in module_or_file or path.is_file()
     if is_file and not path.is_file():
         raise Trouble(f"{module_or_file}: there is no such file")
-    sys.path.insert(0, os.getcwd())  # where a module is looked for, as `python -m` does
-    module = Module(path=str(path.resolve())) if is_file else Module(name=module_or_file)
     try:
+        if path.suffix in SCRIPTS:
+            return _javascript(path, name, env)
+        sys.path.insert(0, os.getcwd())  # where a module is looked for, as `python -m` does
+        module = Module(path=str(path.resolve())) if is_file else Module(name=module_or_file)
         return Host(Export(module, name), env=env)
     except CannotLoad as error:
         raise Trouble(f"{module_or_file}: {because(error)}") from None
 
 
+def _javascript(path: Path, name: str, env: dict[str, str]) -> RunningHost:
+    from fencepost.contexts.node import JavaScript
+    from fencepost.contexts.node_tools import NodeMissing
+    from fencepost.host.node_host import NodeHost
+
+    try:
+        source = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise of_file(path, error) from None
+    except UnicodeDecodeError:
+        raise Trouble(f"{path}: a module in JavaScript is text in UTF-8") from None
+    try:
+        return NodeHost(JavaScript(source, path.name), name, env=env)
+    except NodeMissing as error:
+        raise Trouble(because(error)) from None
+
+
 async def _serve(
-    server: Any, host: Host, listening: socket.socket, name: str, source: str
+    server: Any, host: RunningHost, listening: socket.socket, name: str, source: str
 ) -> signal.Signals | None:
     address = f"http://{server.ADDRESS}:{listening.getsockname()[1]}"
     lines = [(what, line.replace("ADDRESS", address)) for what, line in LINES]
