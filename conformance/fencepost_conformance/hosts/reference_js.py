@@ -1,8 +1,9 @@
 """The adapter of the reference with JavaScript: contexts and callers run the probe in processes of Node.
 
-The caller's calls go through a Worker of its own, so that arguments are real values of JavaScript and what is
-measured is a binding of JavaScript: the VALUEs of a call are built there. Reports to the journal leave a
-process as requests of `fetch`, and are answered here, in a later turn, without a server.
+The caller's calls go through one Worker, so that arguments are real values of JavaScript and what is measured
+is a binding of JavaScript: the VALUEs of a call are built there. It keeps nothing from scenario to scenario.
+Reports to the journal leave a process as requests of `fetch`, and are answered here, in a later turn, without
+a server.
 """
 
 import json
@@ -68,7 +69,9 @@ class JavaScriptAdapter(ReferenceAdapter):
             own_binding=setup.binding,
             fetch=fetch,
         )
-        self._caller = host.caller(self._module, {"PROBE": host.binding})
+        if self._caller is None or self._caller.lost:
+            self._caller = Worker(self._module, {"PROBE": lambda *call: self.host.binding(*call)})
+        host.serve(self._caller)
 
     def end(self) -> dict[str, list[str]]:
         """Kill every process of the Host; say which traps never sprung."""
@@ -77,13 +80,15 @@ class JavaScriptAdapter(ReferenceAdapter):
         return {"unsprung": unsprung}
 
     def close(self) -> None:
-        """End every process of a Host that was not taken down."""
+        """End every process."""
         self._give_up()
+        if self._caller is not None:
+            self._caller.stop()
 
     def _give_up(self) -> None:
         if self._running is not None:
             self._running.end()
-        self._running = self._caller = None
+        self._running = None
 
     # -- the caller's calls ------------------------------------------------------------------------
 

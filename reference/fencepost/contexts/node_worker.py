@@ -34,6 +34,7 @@ class Worker:
         self._waiting: dict[int, Future[Response]] = {}
         self._unsent: list[dict[str, Any]] = []
         self._last = 0
+        self.lost = False
         self._turning = False
 
     @property
@@ -65,6 +66,7 @@ class Worker:
                 if self._conversation.turn() is None and not self._unsent:
                     return
         except ProcessLost as error:
+            self.lost = True
             self._fail(error)
         finally:
             self._turning = False

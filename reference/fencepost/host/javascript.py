@@ -1,8 +1,8 @@
 """The virtual Host whose contexts are JavaScript, each in a process of its own.
 
 What is dropped is killed and reaped at that instant; what is stuck or frozen goes on living. A process that
-ends by itself is a lost owner, and the next context waits a little longer each time. Callers are Workers
-too: `caller` starts one, with the binding in its `env`, and `ask` has it answer a request.
+ends by itself is a lost owner, and the next context waits a little longer each time. Callers are Workers in
+JavaScript that have the binding in their `env`: `ask` has one answer a request.
 """
 
 from collections.abc import Callable, Mapping
@@ -62,11 +62,9 @@ class JavaScriptHost(ManagedHost):
         self._calling = False  # a caller has a turn, so that what it calls does not run the Host
         self._due = False
 
-    def caller(self, module: JavaScript, env: Mapping[str, Any]) -> Worker:
-        """Start a Worker that calls this Host."""
-        worker = Worker(module, env, fetch=self._fetch, pool=self._pool)
-        self._callers.append(worker)
-        return worker
+    def serve(self, caller: Worker) -> None:
+        """Have a Worker, in whose `env` is the binding, call this Host."""
+        self._callers.append(caller)
 
     def ask(self, caller: Worker, request: Request) -> Future[Response]:
         """Have a caller answer a request: what it calls is taken at once, and the Host runs after."""
@@ -79,11 +77,9 @@ class JavaScriptHost(ManagedHost):
         return answer
 
     def end(self) -> None:
-        """Kill every process of this Host."""
+        """Kill the process of every context."""
         for owner in self.owners:
             owner.execution.turns.discard()
-        for caller in self._callers:
-            caller.stop()
 
     def run(self) -> None:
         """Run the Host and give its callers turns, until neither has anything left to do."""
