@@ -78,6 +78,11 @@ class Spawner:
         """The process id of the spawner itself."""
         return self._process.pid
 
+    @property
+    def ended(self) -> bool:
+        """Whether it is gone, and with it all that it has started."""
+        return self._process.poll() is not None
+
     def spawn(self, command: list[str]) -> tuple[int, socket.socket]:
         """Start a program; its process id, and our end of its channel. Raises ProcessLost."""
         ours, theirs = socket.socketpair()
@@ -184,9 +189,11 @@ class NodeProcess:
         """Kill it; when this returns it is reaped. May be called twice, and by another thread."""
         with self._stopping:
             if not self._stopped:
-                self._spawner.stop(self.pid)
-                self._stopped = True
-                self._socket.close()
+                try:
+                    self._spawner.stop(self.pid)
+                    self._stopped = True
+                finally:
+                    self._socket.close()
 
     def forget(self) -> None:
         """Let go of a process that went with its spawner."""
@@ -220,14 +227,24 @@ class Pool:
             if self._spawner is None:
                 self._spawner = Spawner(self._log)
             taken = self._idle.popleft() if self._idle else NodeProcess(self._spawner)
-            while len(self._idle) < self._idle_count:
-                self._idle.append(NodeProcess(self._spawner))
+            try:
+                while len(self._idle) < self._idle_count:
+                    self._idle.append(NodeProcess(self._spawner))
+            except ProcessLost:
+                self._idle.append(taken)
+                raise
         try:
             taken.prepare()
         except ProcessLost:
             taken.stop()
             raise
         return taken
+
+    @property
+    def lost(self) -> bool:
+        """Whether what starts processes is gone, so that there will be none any more."""
+        with self._lock:
+            return self._spawner is not None and self._spawner.ended
 
     def warm(self) -> None:
         """Have the idle ones started, and wait until they are ready."""

@@ -10,6 +10,7 @@ code has run, and none will.
 
 import contextlib
 import json
+import math
 import threading
 import time
 from collections.abc import Mapping
@@ -30,7 +31,7 @@ from fencepost.machine.replies import Reply
 from fencepost.machine.state import Instance, Kind
 
 LOOK_SECONDS = 0.1
-"""How often to look whether a process that computes on has come to an end."""
+"""How often to look whether a process has come to an end, of what it computes or altogether."""
 
 EVALUATION_SECONDS = 10.0
 """How long a module may take to be evaluated when it is looked at."""
@@ -55,6 +56,7 @@ class _Context:
         self._guard = threading.Lock()
         self._wake = threading.Event()
         self._stopped = False
+        self._process: NodeProcess | None = None
         self._execution: NodeExecution | None = None
         self._thread = threading.Thread(target=self._run, name=f"fencepost-{token}", daemon=True)
         self._thread.start()
@@ -82,6 +84,8 @@ class _Context:
             self._stopped = True
         self._wake.set()
         self._thread.join()
+        if self._process is not None:
+            self._process.forget()
 
     def begin(self, kind: Kind, name: Any, arguments: Mapping[str, Any]) -> Reply:
         """A step call."""
@@ -93,9 +97,11 @@ class _Context:
 
     def _run(self) -> None:
         try:
-            process = self._host.pool.take()
+            process = self._process = self._host.pool.take()
         except ProcessLost:
             self._host.lost(self._key, self._token)
+            if self._host.pool.lost:
+                self._host.fail()
             return
         try:
             with self._guard:
@@ -122,12 +128,9 @@ class _Context:
                 self._rest(execution)
 
     def _rest(self, execution: NodeExecution) -> None:
-        """Wait for an answer, a timer or the end."""
-        if execution.computing:
-            self._wake.wait(LOOK_SECONDS)
-        elif execution.due is None:
-            self._wake.wait()
-        elif not self._wake.wait(max(execution.due - time.monotonic(), 0)):
+        """Wait for an answer, a timer or the end; a turn finds out whether the process is gone."""
+        due = math.inf if execution.due is None or execution.computing else execution.due
+        if not self._wake.wait(min(max(due - time.monotonic(), 0), LOOK_SECONDS)) and time.monotonic() >= due:
             execution.fire_due()
         self._wake.clear()
 

@@ -311,6 +311,12 @@ class RunningHost(Engine):
             raise ValueError(reply.why)
         return reply
 
+    def fail(self) -> None:
+        """Nothing can be run any more."""
+        with self.lock:
+            self._closed = True
+            self.lock.notify_all()
+
     def lost(self, key: Key, token: int) -> None:
         """A context is gone, or not to be believed; called by its thread, also when it was stopped."""
         with self.lock:
