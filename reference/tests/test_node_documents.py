@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import random
+import struct
 from collections.abc import Callable
 from typing import Any
 
+from fencepost import documents
 from fencepost.machine.state import Failed, Instance, Succeeded
 
 DOCUMENTS: dict[str, str | None] = {
@@ -117,3 +121,47 @@ def test_sizes_are_counted_to_the_byte_and_depth_is_no_limit(stage_of: Callable[
             assert isinstance(outcome, Succeeded), expression
             assert outcome.document is not None
             assert len(outcome.document) == size, expression
+
+
+COPIES = """
+export class Copies {
+  async run({ params }, step) {
+    for (const [index, value] of params.values.entries()) await step.do(`${index}`, () => ({ value }));
+  }
+}
+"""
+
+PLANES = (0x00, 0x1F, 0x20, 0x22, 0x5C, 0x7F, 0x100, 0x2028, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF)
+
+
+def some_text(chance: random.Random) -> str:
+    return "".join(chr(chance.choice(PLANES)) for _ in range(chance.randrange(6)))
+
+
+def some_value(chance: random.Random, depth: int = 0) -> Any:
+    """Any JSON, with doubles of every magnitude and texts from every plane."""
+    kind = chance.randrange(7 if depth < 4 else 5)
+    if kind == 0:
+        return chance.choice([None, True, False, 0, -1, 0.1, ""])
+    if kind == 1:
+        double: float = struct.unpack("<d", chance.randbytes(8))[0]
+        return double if math.isfinite(double) else -0.0
+    if kind == 2:
+        return float(chance.randrange(-(10**22), 10**22)) / 10.0 ** chance.randrange(30)
+    if kind < 5:
+        return some_text(chance)
+    if kind == 5:
+        return [some_value(chance, depth + 1) for _ in range(chance.randrange(5))]
+    return {some_text(chance): some_value(chance, depth + 1) for _ in range(chance.randrange(5))}
+
+
+def test_both_languages_write_the_same_bytes(stage_of: Callable[[str], Any]) -> None:
+    chance = random.Random(8785)
+    values = [some_value(chance) for _ in range(400)]
+    host = stage_of(COPIES).host("Copies")
+    host.create("i", {"values": values})
+    host.settle()
+    slot = host.slot((host.uid, "i"))
+    assert host.status("i") == {"status": "complete"}
+    for index, value in enumerate(values):
+        assert slot.history[str(index)].outcome == Succeeded(documents.encode({"value": value}))

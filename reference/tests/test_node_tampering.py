@@ -47,6 +47,14 @@ TAMPERING = {
 }
 """Statements after which a workflow must end as if they had not been there."""
 
+SPOILS_THE_OTHERS = {"Function", "Object_failed", "Object_value", "Promise_then"}
+"""After these the application itself would not come to its steps."""
+    "Function",
+    "Object_failed",
+    "Object_value",
+    "Promise_then",
+}  # the application itself would stop
+
 TAMPERED = """
   const error = await failure(step);
   const first = await step.do("first", () => ({ b: 1, a: [1, { c: 2 }], "\\u00e9": "\\ud83d\\ude00" }));
@@ -71,7 +79,19 @@ def stage(stage_of: Callable[[str], Any]) -> Any:
 
 @pytest.mark.parametrize("name", TAMPERING)
 def test_what_is_committed_is_as_without_it(stage: Any, name: str) -> None:
-    host = stage.host(f"Tampers_{name}")
+    holds(stage, f"Tampers_{name}")
+
+
+def test_nor_where_the_module_does_it_all_at_once(stage_of: Callable[[str], Any]) -> None:
+    statements = "\n".join(each for name, each in TAMPERING.items() if name not in SPOILS_THE_OTHERS)
+    holds(
+        stage_of(f"{PREAMBLE}\n{statements}\nexport class W {{ async run(event, step) {{ {TAMPERED} }} }}"),
+        "W",
+    )
+
+
+def holds(stage: Any, class_name: str) -> None:
+    host = stage.host(class_name)
     host.create("i")
     host.settle()
     history = host.slot((host.uid, "i")).history

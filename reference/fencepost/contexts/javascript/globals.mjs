@@ -6,7 +6,8 @@
 import { formatWithOptions } from "node:util";
 import { writeSync } from "node:fs";
 import { fetch, Headers, Request, Response } from "./fetch.mjs";
-import { apply, freeze, ownKeys, promiseThen } from "./intrinsics.mjs";
+import { apply, freeze, ownKeys } from "./intrinsics.mjs";
+import { subscribe } from "./promises.mjs";
 import { clearTimeout, setInterval, setTimeout } from "./timers.mjs";
 
 const LANGUAGE = `
@@ -67,7 +68,7 @@ const countSubtle = () => {
       [name](...given) {
         const promise = apply(method, this, given);
         computing += 1;
-        promiseThen(promise, done, done);
+        subscribe(promise, done, done);
         return promise;
       },
     }[name];

@@ -34,10 +34,9 @@ const DESCRIPTION = { writable: true, enumerable: true, configurable: true };
 const environment = (declared) => {
   const env = {};
   for (let index = 0; index < declared.length; index++) {
-    const { key, binding, value } = declared[index];
-    defineProperty(env, key, {
-      __proto__: null, ...DESCRIPTION, value: binding === true ? bindingOf(key) : value,
-    });
+    const { key } = declared[index];
+    const value = own(declared[index], "binding") === true ? bindingOf(key) : own(declared[index], "value");
+    defineProperty(env, key, { __proto__: null, ...DESCRIPTION, value });
   }
   return env;
 };

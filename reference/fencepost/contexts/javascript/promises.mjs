@@ -37,7 +37,7 @@ const thenOf = (value) => {
 };
 
 /** The original `then` on a real promise, without a look at its species. */
-const subscribe = (promise, fulfilled, rejected) => {
+export const subscribe = (promise, fulfilled, rejected) => {
   const kept = getOwnPropertyDescriptor(promise, "constructor");
   try {
     defineProperty(promise, "constructor", PLAIN);
