@@ -6,6 +6,7 @@ Nothing here sleeps: a test waits for a condition, and gives up after a deadline
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import signal
@@ -237,6 +238,8 @@ def test_a_port_that_is_taken_says_what_to_do(served: Served) -> None:
         ((str(WORKFLOWS), "--class", "NoWorkflow"), "has no workflow class NoWorkflow; it has Program"),
         (("json", "--class", "A"), "json: the module has no workflow class A; it has no class with a"),
         ((str(WORKFLOWS), "--class", "Program", "--env", "REGION"), "--env REGION: give it as KEY=VALUE"),
+        ((str(EXAMPLES / "report.mjs"), "--class", "A"), "no workflow class A; it has ReportWorkflow"),
+        (("none.mjs", "--class", "A"), "none.mjs: there is no such file"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_served_says_why(arguments: tuple[str, ...], line: str) -> None:
@@ -252,6 +255,16 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("builtins.__import__", missing)
     with pytest.raises(command.Trouble, match=r"pip install 'fencepost\[serve\]'"):
         command._server()
+
+
+def test_a_missing_node_is_named() -> None:
+    arguments = [*ENTRY, str(EXAMPLES / "report.mjs"), "--class", "ReportWorkflow", "--port", "0"]
+    environment = os.environ | {"FENCEPOST_NODE": "/no/such/node"}
+    ended = subprocess.run(
+        arguments, capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout, len(ended.stderr.splitlines())) == (2, "", 1)
+    assert "/no/such/node is no Node that runs here" in ended.stderr
 
 
 def test_help_teaches_with_an_example() -> None:
@@ -272,8 +285,9 @@ def test_an_importable_module_is_served_from_the_present_folder(
         until(lambda: served.status(id) == "complete")
 
 
-def test_the_example_does_what_its_page_says() -> None:
-    source = EXAMPLES / "report.py"
+@pytest.mark.parametrize("file", ["report.py", "report.mjs"])
+def test_the_example_does_what_its_page_says(file: str) -> None:
+    source = EXAMPLES / file
     assert len(source.read_text().splitlines()) <= 20
     with Served("--env", "REGION=north", source=str(source), name="ReportWorkflow") as served:
         served.create({"name": "sales"}, id="first")
@@ -305,15 +319,20 @@ def test_the_page_of_the_docs_agrees_with_the_code() -> None:
 # -- the end
 
 
+SPINNING = "export class Program { run(event, step) { return step.do('x', () => { for (;;); }); } }"
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
-def test_a_signal_leaves_nothing_running(number: signal.Signals, code: int) -> None:
-    with Served() as served, served.frames() as frames:
-        ids = [served.create({"do": "block"}) for _ in range(3)]
-        frame = frames.until(
-            lambda frame: all(any(each["id"] == id for each in frame["contexts"]) for id in ids)
-        )
+@pytest.mark.parametrize("language", ["Python", "JavaScript"])
+def test_a_signal_leaves_nothing_running(
+    number: signal.Signals, code: int, language: str, tmp_path: Path
+) -> None:
+    (tmp_path / "spins.mjs").write_text(SPINNING)
+    source = str(WORKFLOWS) if language == "Python" else str(tmp_path / "spins.mjs")
+    with Served(source=source) as served, served.frames() as frames:
+        ids = {served.create({"do": "block"}) for _ in range(3)}
+        frame = frames.until(lambda frame: {each["id"] for each in frame["contexts"] if each["pid"]} == ids)
         pids = [each["pid"] for each in frame["contexts"]]
-        assert len(pids) == 3
         assert not any(map(gone, pids))
         assert served.end(number) == code
         assert all(map(gone, pids))

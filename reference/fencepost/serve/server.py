@@ -74,7 +74,7 @@ def application(host: RunningHost, feed: Feed) -> ASGIApp:
 async def _not_here(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "")
+        allowed = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
         return refusal(Refused("method_not_allowed", f"use {allowed}"), {"allow": allowed})
     return refusal(Refused("not_found", "nothing is here; the page at / lists the calls"))
 
