@@ -49,11 +49,6 @@ TAMPERING = {
 
 SPOILS_THE_OTHERS = {"Function", "Object_failed", "Object_value", "Promise_then"}
 """After these the application itself would not come to its steps."""
-    "Function",
-    "Object_failed",
-    "Object_value",
-    "Promise_then",
-}  # the application itself would stop
 
 TAMPERED = """
   const error = await failure(step);
