@@ -22,6 +22,7 @@ COMMANDS = {
     "explain": "explain",
     "list": "listing",
     "self-test": "self_test",
+    "vectors": "vectors",
     "model": "model",
 }
 INTERRUPTED = 130
