@@ -91,7 +91,7 @@ function block(span, middles, bottom) {
   const top = middles[span.begin] - (slim ? 6 : 9);
   const end = span.end === null ? bottom : middles[span.end] - (slim ? 12 : 10);
   const height = Math.max(end - top, 6);
-  const words = span.label ?? (span.token ? `context ${span.token}` : span.kind);
+  const words = span.label ?? (span.kind === "owner" ? `context ${span.token}` : span.kind);
   const shape = draw("rect", {
     class: `span ${span.lane} ${span.kind}`, x: left, y: top, width, height, rx: slim ? 4 : 6,
     fill: span.kind === "fenced" ? "url(#hatch)" : null,
