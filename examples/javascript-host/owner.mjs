@@ -2,8 +2,7 @@
  * An owner: the Host's end of one context, which is a worker thread of its own.
  *
  * A thread gives all that the Form asks of a context: modules evaluated afresh, no object in common with the
- * one before, and a stop that needs no cooperation of the code, and is proven when `terminate` resolves. One
- * thread is kept ready, as starting it is what takes time; it has run no code of any application.
+ * one before, and a stop that needs no cooperation of the code, and is proven when `terminate` resolves.
  */
 
 import { Worker } from "node:worker_threads";
@@ -11,18 +10,11 @@ import { Worker } from "node:worker_threads";
 const COMPUTING_MICROSECONDS = 500_000; // of processor time without a word: it computes, and counts as quiet
 const OPTIONS = { stdout: true, env: {}, argv: process.argv.slice(2) };
 
-let spare = null;
-
 /** A thread that has run nothing yet. */
 function freshThread() {
-  const launch = () => {
-    const thread = new Worker(new URL("thread.mjs", import.meta.url), OPTIONS);
-    thread.stdout.on("data", (text) => process.stderr.write(text)); // standard output is the wire
-    return thread;
-  };
-  const taken = spare ?? launch();
-  spare = launch();
-  return taken;
+  const thread = new Worker(new URL("thread.mjs", import.meta.url), OPTIONS);
+  thread.stdout.on("data", (text) => process.stderr.write(text)); // standard output is the wire
+  return thread;
 }
 
 export class Owner {
