@@ -26,6 +26,7 @@ export class Spins {
     await step.do("spin", () => { try { for (;;); } finally { mark("finally"); } });
   }
 }
+export class Floods { async run(event, step) { for (;;) step.do(7).catch(() => {}); } }
 export class ComputesLong {
   async run() { const end = performance.now() + 60; while (performance.now() < end); return { done: true }; }
 }
@@ -85,7 +86,7 @@ def begun(stage: Any, class_name: str) -> tuple[Any, int]:
     return host, owner.execution.pid
 
 
-@pytest.mark.parametrize("class_name", ["Spins", "Rests"])
+@pytest.mark.parametrize("class_name", ["Spins", "Floods", "Rests"])
 def test_terminate_ends_the_process_and_runs_no_code(
     stage: Any, class_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ from typing import Any, NamedTuple
 
 from fencepost_spec.limits import FORM
 
+from fencepost.contexts import node_process
 from fencepost.contexts.node_process import NodeProcess, Pool, ProcessLost, shared_pool
 
 
@@ -71,6 +72,8 @@ class Response(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
     failed: str | None = None
 
+
+_MANY = 256  # messages of one turn, after which somebody looks how much it has computed
 
 Fetch = Callable[[Request, Callable[[Response], None]], None]
 """Takes a request in the turn that made it, and answers at once or later, from any thread."""
@@ -151,6 +154,7 @@ class Conversation:
         self._at_rest = False
         self._again = False
         self._computing = False
+        self._flooding = False  # it asks and asks, and the turn does not end
         self._take: dict[str, Callable[[dict[str, Any]], bool]] = {
             "fetch": self._take_fetch,
             "call": self._take_call,
@@ -184,8 +188,14 @@ class Conversation:
             if not (self._say or self._answers or self._again):
                 return None
             self._instruct()
+        heard, began = 0, 0.0
         while (message := self.process.receive(0.0 if self._computing else None)) is not None:
             self._computing = False
+            heard += 1
+            if heard % _MANY == 0:
+                now = self.process.processor_seconds()
+                began = began or now
+                self._flooding |= now - began >= node_process.COMPUTING_SECONDS
             word = next(iter(message), None)
             if word not in self._take:
                 with believed():
@@ -193,9 +203,12 @@ class Conversation:
                     self.timer = None if timer is None else float(timer)
                     self.due = None if self.timer is None else time.monotonic() + self.timer / 1000
                 self._at_rest, self._again = True, word in ("more", "began")
+                self._flooding = False
                 return message
             if not self._take[word](message):
                 return None
+            if self._flooding and heard % _MANY == 0:
+                break
         self._computing = True
         return None
 

@@ -162,7 +162,7 @@ class NodeProcess:
                 if len(self._buffer) > _LONGEST_LINE:
                     raise ProcessLost(f"process {self.pid} of Node does not end its line")
                 if not _wait(self._socket, select.POLLIN, 0.0 if patience == 0.0 else _LOOK_SECONDS):
-                    now = self._processor_seconds()
+                    now = self.processor_seconds()
                     used = now if used is None else used
                     if now - used >= limit or time.monotonic() >= silent:
                         return None
@@ -201,7 +201,7 @@ class NodeProcess:
             self._stopped = True
             self._socket.close()
 
-    def _processor_seconds(self) -> float:
+    def processor_seconds(self) -> float:
         """What it has computed so far; where the system does not say, the time on the wall."""
         try:
             stat = Path(f"/proc/{self.pid}/stat").read_bytes()
