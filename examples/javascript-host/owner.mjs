@@ -7,7 +7,7 @@
 
 import { Worker } from "node:worker_threads";
 
-const COMPUTING_MICROSECONDS = 500_000; // of processor time without a word: it computes, and counts as quiet
+const COMPUTING_MICROSECONDS = 1_000_000; // of processor time without a word: it computes, and counts as quiet
 const OPTIONS = { stdout: true, env: {}, argv: process.argv.slice(2) };
 
 /** A thread that has run nothing yet. */
