@@ -6,6 +6,11 @@ from fencepost.machine.state import MILLISECONDS
 FIRST_MILLISECONDS = 20
 
 
+def pause(crashes: int) -> int:
+    """Milliseconds to wait after one more crash than `crashes` in a row."""
+    return min(FIRST_MILLISECONDS << min(crashes, 30), LEASE_SECONDS * MILLISECONDS)
+
+
 class BackOff:
     """Crashes in a row, by instance: each wait is twice the one before, up to a lease, until something is
     committed."""
@@ -16,7 +21,7 @@ class BackOff:
     def crashed(self, key: Key, now: int) -> int:
         """Count a crash; the instant until which to wait, in milliseconds."""
         crashes, _ = self._crashes.get(key, (0, 0))
-        until = now + min(FIRST_MILLISECONDS << crashes, LEASE_SECONDS * MILLISECONDS)
+        until = now + pause(crashes)
         self._crashes[key] = (crashes + 1, until)
         return until
 

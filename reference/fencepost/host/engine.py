@@ -14,16 +14,18 @@ from fencepost.admission import admit
 from fencepost.contexts.execution import Proposal, ProposeCommit, ProposeSettle
 from fencepost.host.calls import CallError, status_document
 from fencepost.host.flights import Flights
-from fencepost.machine import Rules, Slot, Transition, Vacant, apply, enabled
+from fencepost.machine import Rules, Slot, Transition, Vacant, apply, enabled, status_of
 from fencepost.machine.actions import (
     Action,
     Claim,
+    Close,
     CommitAttempt,
     Create,
     Document,
     EndLifetime,
     Get,
     Park,
+    Purge,
     ReadStatus,
     SendEvent,
     Settle,
@@ -34,7 +36,7 @@ from fencepost.machine.actions import (
 from fencepost.machine.arguments import Misfit, check_text
 from fencepost.machine.events import TERMINAL
 from fencepost.machine.replies import Done, Rejected, Reply, StatusAnswer, Unproven
-from fencepost.machine.state import MILLISECONDS, Instance
+from fencepost.machine.state import MILLISECONDS, Instance, retained
 
 Key = tuple[str, str]
 """Where an instance lives: UID of its Workflow resource, and id."""
@@ -122,6 +124,36 @@ class Engine:
         if isinstance(state, Instance) and state.terminal is not None:
             self.flights.land(key)
         return transition.reply
+
+    # -- the resource's data -----------------------------------------------------------------------
+
+    def counts(self, uid: str) -> dict[str, int]:
+        """How many instances of a resource have each status (OBS-1)."""
+        found = dict.fromkeys(
+            ("queued", "running", "sleeping", "waiting", "complete", "errored", "terminated"), 0
+        )
+        counted = self.latitude.counts_after_retention == "counted"  # OBS-3
+        for key, slot in self.slots.items():
+            if key[0] == uid and isinstance(slot, Instance) and (counted or retained(slot, self.now)):
+                found[status_of(slot)] += 1
+        return found
+
+    def shut(self, uid: str) -> None:
+        """Close a resource that is being deleted: nothing new, every owner fenced (DEL-3)."""
+        self.closed.add(uid)
+        for key in [key for key in self.slots if key[0] == uid]:
+            self.perform(key, Close(self.now))
+
+    def purge(self, uid: str) -> bool:
+        """Purge a closed resource if every context is stopped; whether nothing of it is left (DEL-3,
+        DEL-4)."""
+        keys = [key for key, slot in self.slots.items() if key[0] == uid and isinstance(slot, Instance)]
+        if any(self.slots[key].contexts for key in keys):  # type: ignore[union-attr]
+            return False
+        for key in keys:
+            self.perform(key, Purge(self.now))
+            self.flights.abort(key, CallError("unknown_instance", "the resource was deleted"))
+        return True
 
     # -- the caller's binding ----------------------------------------------------------------------
 

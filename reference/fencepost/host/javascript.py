@@ -7,30 +7,17 @@ JavaScript that have the binding in their `env`: `ask` has one answer a request.
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any
 
-from fencepost import documents
 from fencepost.contexts.execution import Port
-from fencepost.contexts.node import Fetch, JavaScript, Request, Response, believed, no_network
+from fencepost.contexts.node import Fetch, JavaScript, Request, Response, no_network
 from fencepost.contexts.node_execution import NodeExecution
 from fencepost.contexts.node_process import Pool
 from fencepost.contexts.node_worker import Worker
-from fencepost.contexts.wire import document_in
-from fencepost.host.calls import CallError
+from fencepost.host.binding import Answer, Encoded, make, parsed
 from fencepost.host.managed import ManagedHost
 from fencepost.machine.actions import Claim, Document
 from fencepost.machine.state import Instance
-
-Answer = Callable[[Mapping[str, Any]], None]
-Call = Callable[["JavaScriptHost"], Any]
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """A document that JavaScript has written, or why it is none."""
-
-    document: Document
 
 
 class JavaScriptHost(ManagedHost):
@@ -113,72 +100,9 @@ class JavaScriptHost(ManagedHost):
 
     def binding(self, op: str, arguments: Mapping[str, Any], answer: Answer) -> None:
         """The caller's binding as a Worker reaches it."""
-        self._answer(_call(op, arguments), answer)
+        make(self, parsed(op, arguments), answer)
 
     def own_binding(self, op: str, arguments: Mapping[str, Any], answer: Answer) -> None:
         """The caller's binding as a context reaches it: the call is made once the turn is over."""
-        call = _call(op, arguments)
-        self.from_inside(lambda: self._answer(call, answer))
-
-    def _answer(self, call: Call, answer: Answer) -> None:
-        try:
-            told = call(self)
-        except CallError as error:
-            answer(_rejection(error))
-            return
-        if isinstance(told, Future):
-            told.add_done_callback(lambda done: answer(_ended(done)))
-        else:
-            answer({"ok": told})
-
-    def shown_status(self, id: Any) -> dict[str, Any]:
-        """The status document, with its output as canonical text."""
-        shown = self.status(id)
-        output = shown.get("output")
-        return shown if output is None else shown | {"output": documents.encode(output).decode()}
-
-
-def _call(op: str, arguments: Mapping[str, Any]) -> Call:
-    """A call as it was sent; ProcessLost for nonsense."""
-    with believed():
-        return _CALLS[op](arguments)
-
-
-def _create(arguments: Mapping[str, Any]) -> Call:
-    id, params = arguments.get("id"), Encoded(document_in(arguments["params"]))
-    return lambda host: host.create(id, params)
-
-
-def _send_event(arguments: Mapping[str, Any]) -> Call:
-    id, type, payload = arguments["id"], arguments["type"], Encoded(document_in(arguments["payload"]))
-    return lambda host: host.send_event(id, type, payload)
-
-
-def _about(call: Callable[[JavaScriptHost, Any], Any]) -> Callable[[Mapping[str, Any]], Call]:
-    def parse(arguments: Mapping[str, Any]) -> Call:
-        id = arguments["id"]
-        return lambda host: call(host, id)
-
-    return parse
-
-
-_CALLS: Mapping[str, Callable[[Mapping[str, Any]], Call]] = {
-    "create": _create,
-    "get": _about(JavaScriptHost.get),
-    "status": _about(JavaScriptHost.shown_status),
-    "send_event": _send_event,
-    "terminate": _about(JavaScriptHost.terminate),
-}
-
-
-def _ended(done: Future[None]) -> Mapping[str, Any]:
-    error = done.exception()
-    if error is None:
-        return {"ok": None}
-    if isinstance(error, CallError):
-        return _rejection(error)
-    raise error
-
-
-def _rejection(error: CallError) -> Mapping[str, Any]:
-    return {"error": {"name": error.name, "message": error.message}}
+        call = parsed(op, arguments)
+        self.from_inside(lambda: make(self, call, answer))

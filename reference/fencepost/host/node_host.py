@@ -13,11 +13,11 @@ import json
 import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import IO, Any
 
-from fencepost.contexts.execution import Lost, Proposal, Quiet
+from fencepost.contexts.execution import Lost, Port, Proposal, Quiet
 from fencepost.contexts.forkserver import CannotLoad, ServerLost
 from fencepost.contexts.network import fetch
 from fencepost.contexts.node import Conversation, Fetch, JavaScript
@@ -37,7 +37,7 @@ EVALUATION_SECONDS = 10.0
 """How long a module may take to be evaluated when it is looked at."""
 
 
-class _Ready(Pool):
+class Ready(Pool):
     """A pool of one process that is ready already."""
 
     def __init__(self, process: NodeProcess) -> None:
@@ -51,7 +51,7 @@ class _Ready(Pool):
 class _Context:
     """One context: its process, once it has one, and the thread that drives it."""
 
-    def __init__(self, host: "NodeHost", key: Key, token: int, instance: Instance) -> None:
+    def __init__(self, host: "NodeRunning", key: Key, token: int, instance: Instance) -> None:
         self._host, self._key, self._token, self._instance = host, key, token, instance
         self._guard = threading.Lock()
         self._wake = threading.Event()
@@ -106,7 +106,9 @@ class _Context:
         try:
             with self._guard:
                 if not self._stopped:
-                    self._execution = self._host.execution(self._instance, self, process, self._wake.set)
+                    self._execution = self._host.execution(
+                        self._instance, self._token, self, process, self._wake.set
+                    )
             if self._execution is not None:
                 self._drive(self._execution)
                 return
@@ -135,11 +137,37 @@ class _Context:
         self._wake.clear()
 
 
-class NodeHost(RunningHost):
+class NodeRunning(RunningHost):
+    """Runs contexts in JavaScript, whatever their classes are; `execution` says which code one has.
+
+    What a context logs goes to `log`, by default to where this process does. `NodeMissing` when there is no
+    Node.
+    """
+
+    def __init__(self, rules: Rules | None = None, *, log: IO[Any] | int | None = None) -> None:
+        super().__init__(rules)
+        node()
+        self.pool = Pool(log=log)
+
+    def end_contexts(self) -> None:
+        """End what starts processes, and all that it has started."""
+        self.pool.close()
+
+    def launch(self, key: Key, token: int, instance: Instance) -> _Context:
+        """Start the thread of a context, which takes a process."""
+        return _Context(self, key, token, instance)
+
+    def execution(
+        self, instance: Instance, token: int, port: Port, process: NodeProcess, wake: Callable[[], None]
+    ) -> NodeExecution:
+        """The code of a context, in a process that is ready."""
+        raise NotImplementedError
+
+
+class NodeHost(NodeRunning):
     """Runs one workflow class in JavaScript until it is closed; a context manager. `env` is JSON data.
 
-    `CannotLoad` when the module has no such class, `NodeMissing` when there is no Node. What a context logs
-    goes to `log`, by default to where this process does.
+    `CannotLoad` when the module has no such class.
     """
 
     def __init__(
@@ -152,11 +180,9 @@ class NodeHost(RunningHost):
         fetch: Fetch = fetch,
         log: IO[Any] | int | None = None,
     ) -> None:
-        super().__init__(rules)
-        node()
+        super().__init__(rules, log=log)
         self._module, self._class_name, self._fetch = module, class_name, fetch
         self._env = json.loads(json.dumps(dict(env)))
-        self.pool = Pool(log=log)
         try:
             self._require(class_name)
         except BaseException:  # also an interrupt
@@ -164,27 +190,19 @@ class NodeHost(RunningHost):
             raise
         self.begin()
 
-    def end_contexts(self) -> None:
-        """End what starts processes, and all that it has started."""
-        self.pool.close()
-
-    def launch(self, key: Key, token: int, instance: Instance) -> _Context:
-        """Start the thread of a context, which takes a process."""
-        return _Context(self, key, token, instance)
-
     def execution(
-        self, instance: Instance, context: _Context, process: NodeProcess, wake: Any
+        self, instance: Instance, token: int, port: Port, process: NodeProcess, wake: Callable[[], None]
     ) -> NodeExecution:
-        """A context in a process that is ready."""
+        """A context of the one class."""
         return NodeExecution(
             self._module,
             self._class_name,
             self._env,
             instance.id,
             instance.params,
-            context,
+            port,
             fetch=self._fetch,
-            pool=_Ready(process),
+            pool=Ready(process),
             wake=wake,
         )
 

@@ -38,10 +38,8 @@ from fencepost.machine.actions import (
     Action,
     BeginStep,
     Claim,
-    Close,
     Crash,
     Park,
-    Purge,
     Renew,
     StopAck,
 )
@@ -52,7 +50,7 @@ from fencepost.machine.replies import (
     Reply,
     Stopped,
 )
-from fencepost.machine.state import MILLISECONDS, Instance, Kind, retained
+from fencepost.machine.state import MILLISECONDS, Instance, Kind
 from fencepost.workflow import WorkflowEvent
 
 
@@ -225,35 +223,11 @@ class VirtualHost(Engine):
         self.weights = dict(weights)
         self.run()
 
-    def counts(self, uid: str) -> dict[str, int]:
-        """How many instances of a resource have each status (OBS-1)."""
-        found = dict.fromkeys(
-            ("queued", "running", "sleeping", "waiting", "complete", "errored", "terminated"), 0
-        )
-        counted = self.latitude.counts_after_retention == "counted"  # OBS-3
-        for key, slot in self.slots.items():
-            if key[0] == uid and isinstance(slot, Instance) and (counted or retained(slot, self.now)):
-                found[status_of(slot)] += 1
-        return found
-
     # -- the resource's data -----------------------------------------------------------------------
 
     def close(self, uid: str) -> None:
-        """Close a resource that is being deleted: nothing new, every owner fenced (DEL-3)."""
-        self.closed.add(uid)
-        for key in [key for key in self.slots if key[0] == uid]:
-            self.perform(key, Close(self.now))
-
-    def purge(self, uid: str) -> bool:
-        """Purge a closed resource if every context is stopped; whether nothing of it is left (DEL-3,
-        DEL-4)."""
-        keys = [key for key, slot in self.slots.items() if key[0] == uid and isinstance(slot, Instance)]
-        if any(self.slots[key].contexts for key in keys):  # type: ignore[union-attr]
-            return False
-        for key in keys:
-            self.perform(key, Purge(self.now))
-            self.flights.abort(key, CallError("unknown_instance", "the resource was deleted"))
-        return True
+        """Close a resource that is being deleted (DEL-3)."""
+        self.shut(uid)
 
     # -- the supervisor ----------------------------------------------------------------------------
 
