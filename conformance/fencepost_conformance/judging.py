@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
+
+from fencepost_spec import catalogue
 
 from .adapter import Handshake
 from .judge import NotAdmitted, judge
 from .observations import Observation
 from .results import Difference
 from .scenario import Scenario
+from .verdict import standing
 
 REAL_CLOCK_TOLERANCE = 2000  # milliseconds; a Host's clock may be as coarse as a second (TIM-1)
+_MOST_CLAUSES = 8
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Something was seen that no state explains: the entry, what was possible instead, the clauses behind."""
+    """Something was seen that no state explains: the entry, what was possible instead, and the clauses that
+    speak against it, the likeliest first."""
 
     index: int
     word: str
@@ -27,18 +33,29 @@ class Verdict:
     states: tuple[str, ...] = ()
     because: str = ""
 
-    @property
-    def message(self) -> str:
-        """One line."""
-        reason = f": {self.because}" if self.because else ""
-        return f"no admissible Host shows this after {self.word} ({', '.join(self.clauses)}){reason}"
+    def blamed(self, named: Iterable[str] = ()) -> str:
+        """The one clause to blame: of those that a scenario names the first that speaks against it, else the
+        likeliest."""
+        return next((clause for clause in named if clause in self.clauses), self.clauses[0])
 
-    def differences(self) -> tuple[Difference, ...]:
-        """One difference for each clause that is blamed."""
-        return tuple(
-            Difference(clause, f"schedule[{self.index}]", self.possible, self.seen, self.message)
-            for clause in self.clauses
-        )
+    def message(self, blamed: str) -> str:
+        """One line, which names the other clauses too."""
+        others = ", ".join(clause for clause in self.clauses if clause != blamed)
+        reason = f": {self.because}" if self.because else ""
+        speaking = f"{blamed}, or {others}" if others else blamed
+        return f"no admissible Host shows this after {self.word} ({speaking}){reason}"
+
+    def differences(self, named: Iterable[str] = ()) -> tuple[Difference, ...]:
+        """What was seen, as the one difference that it is; `named` are clauses that the scenario names."""
+        blamed = self.blamed(named)
+        at = f"schedule[{self.index}]"
+        return (Difference(blamed, at, self.possible, self.seen, self.message(blamed)),)
+
+
+@cache
+def _with_verdicts() -> frozenset[str]:
+    clauses = catalogue.load().clauses
+    return frozenset(name for name, clause in clauses.items() if standing(clause) == "judged")
 
 
 def admitted(scenario: Scenario, observations: Sequence[Observation], handshake: Handshake) -> Verdict | None:
@@ -50,6 +67,14 @@ def admitted(scenario: Scenario, observations: Sequence[Observation], handshake:
     if not isinstance(answer, NotAdmitted):
         return None
     possible = list(answer.possible)
+    speaking = [*answer.clauses, *answer.others]
+    clauses = [clause for clause in speaking if clause in _with_verdicts()][:_MOST_CLAUSES]
     return Verdict(
-        answer.index, answer.word, answer.seen, possible, answer.clauses, answer.states, answer.because
+        answer.index,
+        answer.word,
+        answer.seen,
+        possible,
+        tuple(clauses or speaking[:1]),
+        answer.states,
+        answer.because,
     )

@@ -13,6 +13,7 @@ from fencepost_conformance.runner import run_scenario
 from fencepost_conformance.scenario import FORMAT, Scenario
 
 DO = [{"do": "a1", "effect": {"value": {}}}]
+STANDING = [{"do": "a1", "effect": {"gate": "g", "then": {"undefined": True}}}]
 WAIT = [{"wait": "a1", "type": "stop", "timeoutSeconds": 60}]
 
 FINDINGS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
@@ -50,6 +51,17 @@ FINDINGS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
             {"sendEvent": "i", "type": "stop"},
             {"resume": "i"},
             {"settle": True},
+            {"status": "i"},
+        ],
+    ),
+    "an owner past its lifetime, whose end is not processed, may lose its lease": (
+        STANDING,
+        [
+            {"holdWakes": True},
+            {"create": "i", "program": "p1"},
+            {"advance": 31536000},
+            {"settle": True},
+            {"recover": True},
             {"status": "i"},
         ],
     ),

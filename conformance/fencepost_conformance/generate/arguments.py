@@ -11,6 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from .boundaries import FIT, FIT_ODDITIES, ODD_TYPES, UNFIT
 from .programs import TYPES, Program, named, programs
 from .stage import Stage
 
@@ -22,14 +23,15 @@ _POINTS = {
     "sleep": ("parked",),
     "wait": ("parked", "consumed"),
 }
-PAYLOADS: tuple[str, ...] = ("numbered", "numbered", "none", "negative zero", "not a document")
+_NUMBERED, _NONE = "numbered", "none"
+PAYLOADS: tuple[str, ...] = (*[_NUMBERED] * 24, *[_NONE] * 8, *FIT_ODDITIES, *UNFIT)
 _PARAMS: tuple[Any, ...] = (
-    *[None] * 6,
-    {"n": 1},
-    {"$oddity": "negativeZero"},
-    {"$oddity": "nestedUndefined"},
+    *[None] * 24,
+    *[{"n": 1}] * 4,
+    *FIT[:2],
+    *({"$oddity": kind} for kind in (*FIT_ODDITIES, *UNFIT)),
 )
-_ODD_TYPES = ("GO", "")
+_ONCE_IN_EIGHT = st.sampled_from((*[False] * 7, True))
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -47,16 +49,18 @@ class Trap:
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """What is created: the program, its params, and the traps that wait for its first context."""
+    """What is created: the program, its params, the traps that wait for its first context, and whether that
+    can be stopped."""
 
     program: Program
     params: Any = None
     traps: tuple[Trap, ...] = ()
+    stuck: bool = False
 
     def __repr__(self) -> str:
         params = "" if self.params is None else f" with params {self.params}"
         traps = "".join(f", {each}" for each in self.traps)
-        return f"{self.program!r}{params}{traps}"
+        return f"{self.program!r}{params}{traps}{', stuck' if self.stuck else ''}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,19 +88,29 @@ def plans(draw: Draw, stage: Stage, versions: tuple[str, ...] | None = None) -> 
     program = draw(programs(stage.prefix, versions=len(known) > 1))
     deeds = [each for each in ("kill", "pause") if stage.offers(each)]
     traps = draw(st.lists(traps_of(program, deeds), max_size=1)) if deeds else []
-    return Plan(program, draw(st.sampled_from(_PARAMS)), tuple(traps))
+    stuck = draw(_ONCE_IN_EIGHT) if stage.offers("stuck") else False
+    return Plan(program, draw(st.sampled_from(_PARAMS)), tuple(traps), stuck)
 
 
 def traps_of(program: Program, deeds: list[str], now: bool = False) -> st.SearchStrategy[Trap]:
     """A trap at a point that a program can come by."""
-    points = ["now"] * 2 if now else []
-    points += [f"{point}:{name}" for kind, name in named(program.operations) for point in _POINTS[kind]]
+    points = [*(["now"] * 2 if now else []), *points_of(program)]
     return st.builds(Trap, st.sampled_from(deeds), st.sampled_from([*points, "settled"]))
 
 
 def of_stage(choices: Callable[[Stage], Any]) -> st.SearchStrategy[Any]:
     """A strategy that reads the stage of the machine that runs."""
     return st.runner().flatmap(lambda machine: choices(machine.stage))
+
+
+def points_of(program: Program, kind: str = "") -> list[str]:
+    """The points that an owner may come by in a program, in steps of one kind or of any."""
+    return [
+        f"{point}:{name}"
+        for found, name in named(program.operations)
+        if kind in ("", found)
+        for point in _POINTS[found]
+    ]
 
 
 def one_of(choices: Callable[[Stage], Any]) -> st.SearchStrategy[Any]:
@@ -109,20 +123,15 @@ def addresses(stage: Stage) -> list[tuple[str, str]]:
     return [(id, type) for id in stage.ids for type in types.get(id) or TYPES]
 
 
-def an_event(id: str, type: str, payload: str, number: int) -> dict[str, Any]:
+def an_event(id: Any, type: Any, payload: str, number: int) -> dict[str, Any]:
     """A `sendEvent`; a payload that is numbered tells it from all others."""
-    documents = {
-        "numbered": {"n": number},
-        "negative zero": {"$oddity": "negativeZero"},
-        "not a document": {"$oddity": "nestedUndefined"},
-    }
-    rest = {"payload": documents[payload]} if payload in documents else {}
-    return {"sendEvent": id, "type": type, **rest}
+    rest: dict[str, Any] = {} if payload == _NONE else {"payload": {"$oddity": payload}}
+    return {"sendEvent": id, "type": type, **({"payload": {"n": number}} if payload == _NUMBERED else rest)}
 
 
-def event_types(stage: Stage) -> tuple[str, ...]:
+def event_types(stage: Stage) -> tuple[Any, ...]:
     """Types of events: those that somebody waits for, others, and what is only nearly one."""
-    return (*stage.awaited() * 3, *TYPES, *_ODD_TYPES)
+    return (*(stage.awaited() or TYPES) * 8, *TYPES * 3, *ODD_TYPES)
 
 
 def a_trap(stage: Stage, deed: str) -> st.SearchStrategy[Trap]:

@@ -37,17 +37,18 @@ from .arguments import (
 from .deadlines import LEASE, LIFETIME, RETENTION, Around
 from .programs import TYPES
 from .stage import IDS, Entry, Stage
-from .watching import Watch, error_class
+from .watching import NotAdmitted, Watch
 
 JUDGED_EVERY = 60  # entries: the judge begins anew each time
 _FAR = (LEASE, RETENTION)
 MOST_CREATES = 5  # in one scenario
+MOST_FLIGHTS = 2  # calls begun and not awaited: what each came to doubles what is possible
 EPILOGUE = 3  # deadlines that are waited for at the end
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
-def _when(instrument: str = "", holds: Callable[[Stage], Any] = lambda stage: True) -> Callable[[Rule], Rule]:
+def when(instrument: str = "", holds: Callable[[Stage], Any] = lambda stage: True) -> Callable[[Rule], Rule]:
     """Offer a rule only where the Host has the instrument and the stage has what it needs."""
 
     def allowed(machine: Any) -> bool:
@@ -57,7 +58,7 @@ def _when(instrument: str = "", holds: Callable[[Stage], Any] = lambda stage: Tr
     return precondition(allowed)
 
 
-def _any(stage: Stage) -> bool:
+def somebody(stage: Stage) -> bool:
     return bool(stage.ids)
 
 
@@ -87,58 +88,56 @@ class ScenarioMachine(RuleBasedStateMachine):
 
     # Callers
 
-    @_when(holds=lambda stage: len(stage.ids) < len(IDS) and stage.creates < MOST_CREATES)
+    @when(holds=lambda stage: len(stage.ids) < len(IDS) and stage.creates < MOST_CREATES)
     @rule(plan=a_plan)
     def create(self, plan: Plan) -> None:
         self._create(next(each for each in IDS if each not in self.stage.ids), plan)
 
-    @_when(holds=lambda stage: stage.ids and stage.creates < MOST_CREATES)
+    @when(holds=lambda stage: stage.ids and stage.creates < MOST_CREATES)
     @rule(id=an_id, plan=a_plan)
     def create_with_an_equal_id(self, id: str, plan: Plan) -> None:
         self._create(id, plan)
 
-    @_when(holds=_any)
+    @when(holds=somebody)
     @rule(id=an_id, type=one_of(lambda stage: event_types(stage)), payload=st.sampled_from(PAYLOADS))
-    def send_event(self, id: str, type: str, payload: str) -> None:
+    def send_event(self, id: str, type: Any, payload: str) -> None:
         self._play(self._event(id, type, payload))
         self._look(id)
 
-    @_when(holds=_any)
-    @rule(to=one_of(addresses), times=st.integers(2, 3), woken=st.booleans())
+    @when(holds=somebody)
+    @rule(to=one_of(addresses), times=st.sampled_from((2, 3)), woken=st.booleans())
     def send_events(self, to: tuple[str, str], times: int, woken: bool) -> None:
         id, type = to
         for _ in range(times):
             self._play(self._event(id, type, "numbered"))
-        wake = self.stage.next_wake(id)
-        if woken and wake is not None:  # it may come to a wait for them
-            self._advance_to(wake.at)
-            self._settle()
+        if woken:
+            self._wake(id)  # it may come to a wait for them
         self._look(id)
 
-    @_when(holds=_any)
+    @when(holds=somebody)
     @rule(id=an_id)
     def get(self, id: str) -> None:
         self._play({"get": id})
 
-    @_when(holds=_any)
+    @when(holds=somebody)
     @rule(id=an_id)
     def terminate(self, id: str) -> None:
         self._play({"terminate": id})
         self._look(id)
 
-    @_when(holds=_any)
+    @when(holds=lambda stage: stage.ids and len(stage.flying) < MOST_FLIGHTS)
     @rule(id=an_id, call=a_call_kind)
     def begin_a_call(self, id: str, call: str) -> None:
         self.stage.flying.append(self.stage.name_flight())
         self._play({"start": self._a_call(call, id), "as": self.stage.flying[-1]})
 
-    @_when("clock", lambda stage: stage.flying)
+    @when("clock", lambda stage: stage.flying)
     @rule(call=one_of(lambda stage: stage.flying))
     def await_the_call(self, call: str) -> None:
         self._play({"await": call})
         self.stage.flying.remove(call)
 
-    @_when("responses", lambda stage: stage.ids and stage.creates < MOST_CREATES)
+    @when("responses", lambda stage: stage.ids and stage.creates < MOST_CREATES)
     @rule(id=st.sampled_from(IDS), plan=a_plan, call=st.sampled_from(("create", "sendEvent", "terminate")))
     def lose_the_answer(self, call: str, id: str, plan: Plan) -> None:
         if call == "create":
@@ -148,13 +147,13 @@ class ScenarioMachine(RuleBasedStateMachine):
 
     # Time
 
-    @_when("clock", _any)
+    @when("clock", somebody)
     @rule()
     def settle(self) -> None:
         self._settle()
         self._look()
 
-    @_when("clock", lambda stage: any(each.deadline.what in _FAR for each in stage.instants()))
+    @when("clock", lambda stage: any(each.deadline.what in _FAR for each in stage.instants()))
     @rule(
         instant=one_of(lambda stage: [each for each in stage.instants() if each.deadline.what in _FAR]),
         settled=st.booleans(),
@@ -166,13 +165,13 @@ class ScenarioMachine(RuleBasedStateMachine):
             self._look()
         self._judge_now_and_then()
 
-    @_when("clock", lambda stage: any(each.deadline.step for each in stage.instants()))
+    @when("clock", lambda stage: any(each.deadline.step for each in stage.instants()))
     @rule(instant=one_of(lambda stage: [each for each in stage.instants() if each.deadline.step]))
     def move_the_clock_to_a_step(self, instant: Around) -> None:
         self._advance_to(instant.at)
         self._judge_now_and_then()
 
-    @_when("clock", lambda stage: any(each.deadline.what == LIFETIME for each in stage.instants()))
+    @when("clock", lambda stage: any(each.deadline.what == LIFETIME for each in stage.instants()))
     @rule(
         instant=one_of(lambda stage: [each for each in stage.instants() if each.deadline.what == LIFETIME]),
         call=st.sampled_from(("sendEvent", "terminate", "release")),
@@ -189,19 +188,19 @@ class ScenarioMachine(RuleBasedStateMachine):
             self._play(self._a_call("sendEvent" if call == "release" else call, id))
         self._look(id)
 
-    @_when("clock", _any)
+    @when("clock", somebody)
     @rule()
     def recover(self) -> None:
         self._play({"recover": True})
         self._look()
 
-    @_when("wakes", lambda stage: stage.ids and not stage.wakes_held)
+    @when("wakes", lambda stage: stage.ids and not stage.wakes_held)
     @rule()
     def hold_wakes(self) -> None:
         self._play({"holdWakes": True})
         self.stage.wakes_held = True
 
-    @_when("wakes", lambda stage: stage.wakes_held)
+    @when("wakes", lambda stage: stage.wakes_held)
     @rule()
     def let_wakes(self) -> None:
         self._play({"holdWakes": False})
@@ -210,69 +209,65 @@ class ScenarioMachine(RuleBasedStateMachine):
 
     # Owners
 
-    @_when("journal", lambda stage: stage.closed_gates())
+    @when("journal", lambda stage: stage.closed_gates())
     @rule(gate=one_of(lambda stage: stage.closed_gates()))
     def release(self, gate: str) -> None:
         self._release(gate)
 
-    @_when("kill", _any)
+    @when("kill", somebody)
     @rule(id=an_id, trap=of_stage(lambda stage: a_trap(stage, "kill")))
     def kill(self, id: str, trap: Trap) -> None:
         self._play({"kill": id, "at": trap.at})
 
-    @_when("pause", _any)
+    @when("pause", somebody)
     @rule(id=an_id, trap=of_stage(lambda stage: a_trap(stage, "pause")))
     def pause(self, id: str, trap: Trap) -> None:
         self._play({"pause": id, "at": trap.at})
         self.stage.frozen.append(id)
 
-    @_when("pause", lambda stage: stage.ids and stage.offers("clock"))
+    @when("pause", lambda stage: stage.ids and stage.offers("clock"))
     @rule(id=an_id, trap=of_stage(lambda stage: a_trap(stage, "pause")))
     def pause_beyond_the_lease(self, id: str, trap: Trap) -> None:
         self.pause(id, trap)
         self._play({"recover": True})
         self._look(id)
 
-    @_when("pause", lambda stage: stage.frozen)
+    @when("pause", lambda stage: stage.frozen)
     @rule(id=one_of(lambda stage: stage.frozen))
     def resume(self, id: str) -> None:
-        self._play({"resume": id})
-        self._look(id)
+        self._resume(id)
 
-    @_when("stuck", lambda stage: len(stage.stuck) < len(stage.ids))
+    @when("stuck", lambda stage: len(stage.stuck) < len(stage.ids))
     @rule(id=one_of(lambda stage: [each for each in stage.ids if each not in stage.stuck]))
     def get_stuck(self, id: str) -> None:
-        self._play({"stuck": id})
-        self.stage.stuck.append(id)
+        self._get_stuck(id)
 
-    @_when("stuck", lambda stage: stage.stuck)
+    @when("stuck", lambda stage: stage.stuck)
     @rule(id=one_of(lambda stage: stage.stuck))
     def get_unstuck(self, id: str) -> None:
-        self._play({"unstuck": id})
-        self.stage.stuck.remove(id)
-        self._look(id)
+        self._get_unstuck(id)
 
     # The Host
 
-    @_when("restart", _any)
+    @when("restart", somebody)
     @rule()
     def restart(self) -> None:
         self._play({"restart": True})
         self.stage.flying.clear()
 
-    @_when("backend", _any)
+    @when("backend", somebody)
     @rule(id=an_id, call=st.sampled_from(("status", "get", "sendEvent", "terminate")))
     def call_without_a_backend(self, call: str, id: str) -> None:
         self._play({"backend": "down"})
         self._play(self._a_call(call, id))
         self._play({"backend": "up"})
 
-    @_when("versions", lambda stage: stage.ids and len(stage.versions) > 1)
+    @when("versions", lambda stage: stage.ids and len(stage.versions) > 1)
     @rule(weights=st.sampled_from(WEIGHTS))
     def deploy(self, weights: dict[str, int]) -> None:
         self._play({"deploy": dict(weights)})
 
-    @_when("resource", lambda stage: stage.ids and not stage.words["deleteResource"])
+    @when("resource", lambda stage: stage.ids and not stage.words["deleteResource"])
     @rule(sure=st.sampled_from((False, False, True)))
     def delete_and_create_the_resource_again(self, sure: bool) -> None:
         if not sure:  # a rule that is drawn as often as the others would end most scenarios
@@ -318,7 +313,7 @@ class ScenarioMachine(RuleBasedStateMachine):
         if stage.wakes_held:
             self.let_wakes()
         for id in tuple(stage.stuck):
-            self.get_unstuck(id)
+            self._get_unstuck(id)
         for id in dict.fromkeys(stage.frozen):
             self._play({"resume": id})
         for gate in stage.closed_gates():
@@ -335,6 +330,8 @@ class ScenarioMachine(RuleBasedStateMachine):
 
     def _create(self, id: str, plan: Plan, lost: bool = False) -> None:
         stage = self.stage
+        if plan.stuck and id not in stage.stuck:
+            self._get_stuck(id)
         for trap in plan.traps:
             self._play({trap.deed: id, "at": trap.at})
             if trap.deed == "pause":
@@ -348,12 +345,25 @@ class ScenarioMachine(RuleBasedStateMachine):
         if not lost:
             self._look(id)
 
-    def _event(self, id: str, type: str, payload: str) -> Entry:
+    def _event(self, id: Any, type: Any, payload: str) -> Entry:
         self.stage.sent += 1
         return an_event(id, type, payload, self.stage.sent)
 
     def _a_call(self, call: str, id: str) -> Entry:
         return self._event(id, TYPES[0], "numbered") if call == "sendEvent" else {call: id}
+
+    def _get_stuck(self, id: str) -> None:
+        self._play({"stuck": id})
+        self.stage.stuck.append(id)
+
+    def _get_unstuck(self, id: str) -> None:
+        self._play({"unstuck": id})
+        self.stage.stuck.remove(id)
+        self._look(id)
+
+    def _resume(self, id: str) -> None:
+        self._play({"resume": id})
+        self._look(id)
 
     def _release(self, gate: str) -> None:
         self._play({"release": gate})
@@ -373,6 +383,12 @@ class ScenarioMachine(RuleBasedStateMachine):
 
     def _advance_to(self, instant: int) -> None:
         self._safely(lambda: self.stage.advance_to(instant))
+
+    def _wake(self, id: str) -> None:
+        wake = self.stage.next_wake(id)
+        if wake is not None:
+            self._advance_to(wake.at)
+            self._settle()
 
     def _safely(self, act: Callable[[], None]) -> None:
         try:
@@ -397,4 +413,4 @@ class ScenarioMachine(RuleBasedStateMachine):
         if verdict is not None:
             self._over = True
             self.watch.failed(self.stage, verdict)
-            raise error_class(verdict.clauses[0])(verdict)
+            raise NotAdmitted(verdict.message(verdict.blamed()))

@@ -1,41 +1,55 @@
-"""Takes pieces out of a scenario as long as it still fails in the same way.
+"""Takes pieces out of a scenario, and makes others plainer, as long as it still fails in the same way.
 
-Hypothesis shrinks what was drawn; this works on the document, and so needs no knowledge of how it came
-about. Each attempt is a replay, so the number of attempts is bounded. Pieces are entries of the schedule,
-operations of programs at any depth, and members of an operation or entry that may be missing. The entries
-that delete a resource and create it again belong together.
+It works on the document, and so needs no knowledge of how that came about. Each attempt is a replay, so
+their number is bounded. Pieces are entries of the schedule, operations of programs at any depth, members of
+an operation or entry that may be missing, and figures that could be smaller. The entries that delete a
+resource and create it again belong together.
+
+All that could be done to a scenario is a list, the largest pieces first. It is gone through in a circle:
+what has just been tried in vain is not tried again before something else has succeeded.
 """
 
 from __future__ import annotations
 
-import copy
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 Document = dict[str, Any]
 Fails = Callable[[Document], bool]
 
-ATTEMPTS = 400
+ATTEMPTS = 1500
 TOGETHER = ("unbind", "deleteResource", "recreateResource")
 BODIES = ("try", "handler", "finally", "ops", "then", "else", "together", "race")
 OMISSIBLE = ("retry", "catch", "handler", "finally", "else", "as", "payload", "params", "times")
+PLAINER: Mapping[str, tuple[Any, ...]] = {
+    "seconds": (1, 60),
+    "timeoutSeconds": (60,),
+    "effect": ({"value": {}}, {"throw": "x"}),
+    "retry": ({"maxAttempts": 2}, {"maxAttempts": 2, "initialDelaySeconds": 1}),
+    "repeat": (2,),
+    "type": ("go",),
+    "advance": (1, 61),
+    "at": ("now",),
+}
+"""Member of an operation or of an entry -> the values to try in its place, the plainest first."""
+
+_PLAINEST = frozenset({"settle", "advance"})
 _KEPT = ("start", "pending", "await")  # their `as` is what others name
 
 
 def reduce(document: Document, fails: Fails, seconds: float, attempts: int = ATTEMPTS) -> Document:
     """A smaller scenario that still fails; `seconds` of real time at most."""
-    deadline, left = time.monotonic() + seconds, attempts
-    best, changed = document, True
-    while changed:
-        changed = False
-        for candidate in _candidates(best):
-            if left <= 0 or time.monotonic() > deadline:
-                return best
-            left -= 1
-            if fails(candidate):
-                best, changed = candidate, True
-                break
+    deadline = time.monotonic() + seconds
+    best, candidates, place, vain = document, list(_candidates(document)), 0, 0
+    for _ in range(attempts):
+        if vain >= len(candidates) or time.monotonic() > deadline:
+            break
+        candidate = candidates[place % len(candidates)]
+        if fails(candidate):
+            best, candidates, vain = candidate, list(_candidates(candidate)), 0
+        else:
+            place, vain = place % len(candidates) + 1, vain + 1
     return best
 
 
@@ -45,30 +59,27 @@ def size(document: Document) -> int:
 
 
 def _candidates(document: Document) -> Iterator[Document]:
-    """Every scenario that is a piece smaller, the largest pieces first."""
+    """Every scenario that is a piece smaller or plainer, the largest pieces first."""
     yield from _without_entries(document)
     yield from _without_versions(document)
-    yield from _smaller_programs(document)
+    for name, program in document["programs"].items():
+        for smaller in _smaller_block(list(program)):
+            yield {**document, "programs": {**document["programs"], name: smaller}}
     yield from _plainer_entries(document)
+
+
+# Entries
 
 
 def _without_entries(document: Document) -> Iterator[Document]:
     schedule = document["schedule"]
     groups = _groups(schedule)
-    length = len(groups)
-    span = max(length // 2, 1)
-    while True:
-        for end in range(length, 0, -span):
-            dropped = {index for group in groups[max(end - span, 0) : end] for index in group}
-            kept = [entry for index, entry in enumerate(schedule) if index not in dropped]
-            if kept:
-                yield _pruned({**document, "schedule": kept})
-        if span == 1:
-            return
-        span //= 2
+    for kept in _without_spans(groups):
+        if kept:
+            yield _pruned({**document, "schedule": [schedule[index] for group in kept for index in group]})
 
 
-def _groups(schedule: list[Mapping[str, Any]]) -> list[list[int]]:
+def _groups(schedule: Sequence[Mapping[str, Any]]) -> list[list[int]]:
     """Indexes of entries that stay or go together."""
     groups: list[list[int]] = []
     inside = False
@@ -79,6 +90,18 @@ def _groups(schedule: list[Mapping[str, Any]]) -> list[list[int]]:
             groups.append([index])
         inside = (inside or TOGETHER[0] in entry) and TOGETHER[-1] not in entry
     return groups
+
+
+def _without_spans(pieces: Sequence[Any]) -> Iterator[list[Any]]:
+    """The pieces without a half, a quarter, ... and each one of them, from the end to the beginning."""
+    length = len(pieces)
+    span = max(length // 2, 1)
+    while length:
+        for end in range(length, 0, -span):
+            yield [*pieces[: max(end - span, 0)], *pieces[end:]]
+        if span == 1:
+            return
+        span //= 2
 
 
 def _pruned(document: Document) -> Document:
@@ -109,15 +132,29 @@ def _without_versions(document: Document) -> Iterator[Document]:
         yield _pruned({key: value for key, value in document.items() if key not in ("versions", "deployed")})
 
 
-def _smaller_programs(document: Document) -> Iterator[Document]:
-    for name, program in document["programs"].items():
-        for smaller in _smaller_block(list(program)):
-            yield {**document, "programs": {**document["programs"], name: smaller}}
+def _plainer_entries(document: Document) -> Iterator[Document]:
+    schedule = document["schedule"]
+    for index, entry in enumerate(schedule):
+        omissible = () if any(word in entry for word in _KEPT) else OMISSIBLE
+        for changed in (*_plainer(entry, omissible), *_directly(entry)):
+            yield _pruned({**document, "schedule": [*schedule[:index], changed, *schedule[index + 1 :]]})
+
+
+def _directly(entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """A call itself in place of one that is left in flight, or whose answer is lost; of what may only let the
+    Host run, the plainest."""
+    for word in ("start", "dropResponse"):
+        if isinstance(entry.get(word), Mapping):
+            yield entry[word]
+    if not _PLAINEST & entry.keys():
+        yield {"settle": True}
+
+
+# Programs
 
 
 def _smaller_block(block: list[Any]) -> Iterator[list[Any]]:
-    for index in range(len(block) - 1, -1, -1):
-        yield block[:index] + block[index + 1 :]
+    yield from _without_spans(block)
     for index, operation in enumerate(block):
         for replaced in _smaller_operation(operation):
             yield block[:index] + replaced + block[index + 1 :]
@@ -130,24 +167,22 @@ def _smaller_operation(operation: Mapping[str, Any]) -> Iterator[list[Any]]:
             yield list(operation[key])
     if "unawaited" in operation:
         yield [operation["unawaited"]]
-    for key in OMISSIBLE:
-        if key in operation:
-            yield [{each: value for each, value in operation.items() if each != key}]
     effect = operation.get("effect")
-    if isinstance(effect, Mapping) and effect != {"value": {}}:
-        simpler: list[Any] = [{"value": {}}, *([effect["then"]] if "then" in effect else [])]
-        for each in simpler:
-            yield [{**operation, "effect": each}]
+    if isinstance(effect, Mapping) and "then" in effect:
+        yield [{**operation, "effect": effect["then"]}]
+    yield from ([each] for each in _plainer(operation, OMISSIBLE))
     for key in BODIES:
         if isinstance(operation.get(key), list):
             for smaller in _smaller_block(operation[key]):
                 yield [{**operation, key: smaller}]
 
 
-def _plainer_entries(document: Document) -> Iterator[Document]:
-    for index, entry in enumerate(document["schedule"]):
-        for key in OMISSIBLE:
-            if key in entry and not any(word in entry for word in _KEPT):
-                changed = copy.copy(document["schedule"])
-                changed[index] = {each: value for each, value in entry.items() if each != key}
-                yield {**document, "schedule": changed}
+def _plainer(piece: Mapping[str, Any], omissible: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """An operation or an entry without one of its members, or with a plainer value."""
+    for key in omissible:
+        if key in piece:
+            yield {each: value for each, value in piece.items() if each != key}
+    for key, values in PLAINER.items():
+        if key in piece:
+            before = values.index(piece[key]) if piece[key] in values else len(values)
+            yield from ({**piece, key: value} for value in values[:before])

@@ -1,9 +1,10 @@
-"""Generates scenarios for one Host, until enough were tried or until failures have shrunk for long enough.
+"""Generates scenarios for one Host, until enough were tried or enough failures were found.
 
-Hypothesis draws and shrinks; each clause that is blamed is a failure of its own, and the smallest scenario
-of each is kept. Its reduction and its result are made at the end. What ends things from inside a scenario
-(the adapter broke down, the first failure was enough, a failure has shrunk for long enough or is known) is
-no `Exception`, so that Hypothesis lets it pass.
+Hypothesis draws; what fails is cut off behind the entry that no Host may show, and `reduction` makes it small
+for as long as the profile's time for that lasts. Of the failures that blame one clause the smallest is kept.
+What ends a scenario from inside (it failed, or the adapter broke down) is no `Exception`, so that Hypothesis
+lets it pass, and neither replays nor shrinks it: it would spend its time on what it drew, where most of it is
+gone with a few entries.
 """
 
 from __future__ import annotations
@@ -17,33 +18,33 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from .. import judging
 from ..adapter import AdapterFault, Connection
 from ..judging import Verdict
 from ..reproducer import digest
 from ..results import CheckResult
+from ..run import Run, break_off
 from ..runner import greet, run_scenario
 from ..scenario import Scenario, ScenarioError
+from .compositions import ComposedMachine
 from .coverage import Coverage
-from .machine import ScenarioMachine
 from .profiles import Profile
 from .reduction import reduce, size
 from .stage import Stage
-from .watching import NotAdmitted, Watch
+from .watching import Watch
 
 NAME = "generated"
 _DIGITS = 8
+_SHARE = 3  # of the time that is left, one failure may take a third to become small
+_LEAST_SECONDS = 2.0  # and this in any case
+
+
+class Failed(BaseException):
+    """The scenario is not admitted, and that is its end."""
 
 
 class Enough(BaseException):
     """No further scenario is wanted."""
-
-
-class LongEnough(BaseException):
-    """A failure has shrunk for as long as it may."""
-
-
-class Known(BaseException):
-    """It failed in a way that was found and shrunk before."""
 
 
 @dataclass
@@ -57,8 +58,16 @@ class Found:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A scenario that no Host may show, cut off behind the entry that says so."""
+
+    document: dict[str, Any]
+    verdict: Verdict
+
+
 class Search(Watch):
-    """One search on one Host."""
+    """One search on one Host; `most` failures, of a clause each, are enough."""
 
     def __init__(
         self,
@@ -66,35 +75,25 @@ class Search(Watch):
         profile: Profile,
         progress: Callable[[str], None] = lambda name: None,
         *,
-        first_only: bool = False,
+        most: int | None = None,
     ) -> None:
-        self.profile, self.progress, self.first_only = profile, progress, first_only
+        self.profile, self.progress, self.most = profile, progress, most
         self.coverage = Coverage()
+        self.failures: dict[str, Failure] = {}
         self._connect = connect
         self._connection: Connection | None = None
-        self._smallest: dict[str, tuple[dict[str, Any], Verdict]] = {}
+        self._failure: Failure | None = None
         self._fault: tuple[dict[str, Any], str] | None = None
-        self._shrunk: set[str] = set()
-        self._failed_at: float | None = None
+        self._left = profile.shrink_seconds
 
     # What Hypothesis's machine tells
 
     def finished(self, stage: Stage) -> None:
         self.coverage.add(stage)
-        if self._failed_at is not None and time.monotonic() - self._failed_at > self.profile.shrink_seconds:
-            raise LongEnough
 
     def failed(self, stage: Stage, verdict: Verdict) -> None:
-        clause = verdict.clauses[0]
-        if clause in self._shrunk:
-            raise Known
-        document = {**stage.document, "schedule": stage.entries[: verdict.index + 1]}
-        known = self._smallest.get(clause)
-        if known is None or size(document) < size(known[0]):
-            self._smallest[clause] = (document, verdict)
-        self._failed_at = self._failed_at or time.monotonic()
-        if self.first_only:
-            raise Enough
+        self._failure = Failure(_cut(stage.document, verdict), verdict)
+        raise Failed
 
     def broken(self, stage: Stage, fault: Exception) -> None:
         if isinstance(fault, AdapterFault | ScenarioError):
@@ -113,8 +112,8 @@ class Search(Watch):
         try:
             self._generate(number)
             found = Found(self.profile.name, self.coverage)
-            for document, verdict in self._smallest.values():
-                self._conclude(found, self._reduced(document, verdict), verdict)
+            for failure in self.failures.values():
+                self._conclude(found, failure)
             if self._fault is not None:
                 self._conclude_fault(found, *self._fault)
         finally:
@@ -142,20 +141,16 @@ class Search(Watch):
         made = 0
 
         @seed(number)
-        def machine() -> ScenarioMachine:
+        def machine() -> ComposedMachine:
             nonlocal made
             made += 1
-            return ScenarioMachine(connection, handshake, self, idle=made == 1)
+            return ComposedMachine(connection, handshake, self, idle=made == 1)
 
-        self._failed_at = None
         try:
             run_state_machine_as_test(machine, settings=_settings(self.profile))  # type: ignore[arg-type]
-        except (Known, LongEnough, NotAdmitted):
-            pass
-        except BaseExceptionGroup as group:
-            if group.split((Known, LongEnough, NotAdmitted))[1] is not None:
-                raise
-        self._shrunk.update(self._smallest)
+        except Failed:
+            assert self._failure is not None
+            self._take(self._failure)
 
     def _live(self) -> Connection:
         if self._connection is None or self._connection.broken:
@@ -164,51 +159,82 @@ class Search(Watch):
 
     # A failure
 
-    def _replayed(self, document: dict[str, Any]) -> CheckResult:
-        return run_scenario(self._live(), Scenario(NAME, document))
+    def _take(self, failure: Failure) -> None:
+        """Make a failure small, unless one of its clause was found before, and keep it."""
+        if failure.verdict.blamed() in self.failures:
+            return
+        smaller = self._reduced(failure)
+        known = self.failures.get(smaller.verdict.blamed())
+        if known is None or size(smaller.document) < size(known.document):
+            self.failures[smaller.verdict.blamed()] = smaller
+        if self.most is not None and len(self.failures) >= self.most:
+            raise Enough
 
-    def _reduced(self, document: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
-        """The smallest scenario that blames the same clause first."""
+    def _reduced(self, failure: Failure) -> Failure:
+        """The smallest scenario that fails in the same way; it may say better which clause is broken."""
+        best = failure
 
-        def fails(candidate: dict[str, Any]) -> bool:
-            result = self._replayed(candidate)
-            return result.outcome == "failed" and result.differences[0].clause == verdict.clauses[0]
+        def fails(document: dict[str, Any]) -> bool:
+            nonlocal best
+            verdict = self._judged(document)
+            if verdict is None or not _akin(verdict, failure.verdict):
+                return False
+            best = Failure(_cut(document, verdict), verdict)
+            return True
 
-        if self.first_only or not fails(document):  # it does not fail again: what was seen is all there is
-            return document
-        return reduce(document, fails, self.profile.shrink_seconds)
+        began = time.monotonic()
+        if fails(failure.document):  # else what was seen is all there is
+            reduce(failure.document, fails, max(self._left / _SHARE, _LEAST_SECONDS))
+        self._left = max(self._left - (time.monotonic() - began), 0.0)
+        return best
 
-    def _conclude(self, found: Found, document: dict[str, Any], verdict: Verdict) -> None:
-        result = self._replayed(document)
+    def _judged(self, document: dict[str, Any]) -> Verdict | None:
+        """What the judge says of a scenario that is run again; nothing where it cannot be."""
+        connection, scenario = self._live(), Scenario(NAME, document)
+        run = Run(connection, greet(connection), scenario)
+        try:
+            run.play()
+            return judging.admitted(scenario, run.observations, run.handshake)
+        except AdapterFault:
+            break_off(connection)
+        except Exception:
+            run.give_up()
+        return None
+
+    def _conclude(self, found: Found, failure: Failure) -> None:
+        verdict = failure.verdict
+        message = verdict.message(verdict.blamed())
+        document = {
+            **failure.document,
+            "title": f"Generated: {message}",
+            "clauses": [verdict.blamed()],
+        }
+        name = f"{NAME}/{verdict.blamed()}-{digest(document).removeprefix('sha256:')[:_DIGITS]}"
+        scenario = Scenario(name, document)
+        result = run_scenario(self._live(), scenario)
         if result.outcome != "failed":
             detail = "it did not fail again when it was replayed"
-            result = CheckResult(NAME, NAME, verdict.clauses, "failed", verdict.differences(), detail=detail)
-        clauses = tuple(dict.fromkeys(each.clause for each in result.differences))
-        titled = {
-            **document,
-            "title": f"Generated: {result.differences[0].message}",
-            "clauses": list(clauses),
-        }
-        name = f"{NAME}/{clauses[0]}-{digest(titled).removeprefix('sha256:')[:_DIGITS]}"
-        found.scenarios.append(Scenario(name, titled))
-        found.results.append(
-            CheckResult(
-                name,
-                titled["title"],
-                clauses,
-                "failed",
-                result.differences,
-                detail=result.detail,
-                seconds=result.seconds,
-                observations=result.observations,
+            result = CheckResult(
+                name, scenario.title, scenario.clauses, "failed", verdict.differences(), detail=detail
             )
-        )
+        found.scenarios.append(scenario)
+        found.results.append(result)
 
     def _conclude_fault(self, found: Found, document: dict[str, Any], detail: str) -> None:
         titled = {**document, "title": "Generated: the adapter or the judge broke down"}
         name = f"{NAME}/errored-{digest(titled).removeprefix('sha256:')[:_DIGITS]}"
         found.scenarios.append(Scenario(name, titled))
         found.results.append(CheckResult(name, titled["title"], (), "errored", detail=detail))
+
+
+def _cut(document: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
+    """The scenario up to the entry that no Host may show."""
+    return {**document, "schedule": document["schedule"][: verdict.index + 1]}
+
+
+def _akin(one: Verdict, other: Verdict) -> bool:
+    """Whether two failures may be the same one, seen in a smaller scenario."""
+    return one.blamed() in other.clauses or other.blamed() in one.clauses
 
 
 def _settings(profile: Profile) -> settings:
@@ -218,7 +244,7 @@ def _settings(profile: Profile) -> settings:
         deadline=None,
         database=None,
         derandomize=False,
-        phases=(Phase.generate, Phase.shrink),
+        phases=(Phase.generate,),
         suppress_health_check=list(HealthCheck),
         verbosity=Verbosity.quiet,
         report_multiple_bugs=False,
@@ -231,10 +257,10 @@ def search(
     number: int,
     progress: Callable[[str], None] = lambda name: None,
     *,
-    first_only: bool = False,
+    most: int | None = None,
 ) -> Found:
     """Generate scenarios of a profile from a seed on a Host, and say what failed and what was reached.
 
-    With `first_only` the first failure ends it, unshrunk.
+    With `most`, so many failures end it.
     """
-    return Search(connect, profile, progress, first_only=first_only).run(number)
+    return Search(connect, profile, progress, most=most).run(number)

@@ -1,4 +1,4 @@
-"""What leaves a scenario that is being made up: the exception that ends it, and what is told to a watcher."""
+"""What is told to somebody who looks on while a scenario is made up."""
 
 from __future__ import annotations
 
@@ -7,19 +7,7 @@ from .stage import Stage
 
 
 class NotAdmitted(AssertionError):
-    """No Host may show what was seen; a subclass for each clause, so that each is a failure of its own."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(verdict.message)
-        self.verdict = verdict
-
-
-_ERRORS: dict[str, type[NotAdmitted]] = {}
-
-
-def error_class(clause: str) -> type[NotAdmitted]:
-    """The subclass for a clause."""
-    return _ERRORS.setdefault(clause, type(f"Breaks{clause.replace('-', '')}", (NotAdmitted,), {}))
+    """No Host may show what was seen."""
 
 
 class Watch:

@@ -167,7 +167,9 @@ def canonical(instance: Instance) -> Instance:
             return instance
         return evolve(instance, **_OF_NO_USE, params=None, owner=0, token=0, ends_at=0)
     if instance.accepted:
-        inbox = tuple(event._replace(number=0) for event in instance.inbox)
+        inbox = instance.inbox
+        if inbox and inbox[-1].number:
+            inbox = (*inbox[:-1], inbox[-1]._replace(number=0))
         instance = evolve(instance, accepted=0, inbox=inbox)
     if instance.decision is not None and instance.history is not NO_HISTORY:
         instance = evolve(instance, **_OF_NO_USE)

@@ -21,7 +21,7 @@ from .world import World
 States = dict[State, tuple[str, ...]]
 """Possible states, each with the clauses of the moves that led to it."""
 
-MOST_STATES = 5_000
+MOST_STATES = 1_000
 LONGEST_TRAIL = 24
 SHOWN = 8
 
