@@ -161,7 +161,7 @@ class Moves:
             yield from self._enabled(state, slot, action, action in must)
         if (
             slot.owner and self.world.late >= slot.ends_at
-        ):  # LIF-5: what cannot commit any more need not renew
+        ):  # LIF-5: it cannot commit, and need not renew
             lapsed = evolve(slot, lease_until=self.world.now)
             yield from self._applied(state, lapsed, Expire(self.world.now), False)
         if slot.closed and not slot.contexts:
