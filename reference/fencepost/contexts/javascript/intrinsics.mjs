@@ -17,8 +17,6 @@ const { bind, call } = Function.prototype;
 /** A method as a function whose first argument is what it is called on. */
 const uncurry = bind.bind(call);
 
-const getterOf = (prototype, name) => uncurry(Object.getOwnPropertyDescriptor(prototype, name).get);
-
 export const {
   apply, construct, get: reflectGet, getOwnPropertyDescriptor, getPrototypeOf, ownKeys,
 } = Reflect;
@@ -54,7 +52,6 @@ export const mapSet = uncurry(Map.prototype.set);
 export const mapHas = uncurry(Map.prototype.has);
 export const mapDelete = uncurry(Map.prototype.delete);
 export const mapForEach = uncurry(Map.prototype.forEach);
-export const mapSize = getterOf(Map.prototype, "size");
 export const setAdd = uncurry(Set.prototype.add);
 export const setHas = uncurry(Set.prototype.has);
 export const setDelete = uncurry(Set.prototype.delete);

@@ -18,7 +18,7 @@ import { limits } from "./documents.mjs";
 import { contentIn, described, Request } from "./fetch.mjs";
 import { complain, isComputing, settleGlobals } from "./globals.mjs";
 import {
-  apply, defineProperty, hasOwn, isObject, list, own, ownKeys, reflectGet, stringify, TypeErrorClass,
+  apply, defineProperty, hasOwn, list, own, ownKeys, reflectGet, stringify, TypeErrorClass,
 } from "./intrinsics.mjs";
 import { follow, Outcome } from "./promises.mjs";
 import { fire, firing, untilNext } from "./timers.mjs";
