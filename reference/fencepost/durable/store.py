@@ -1,0 +1,273 @@
+"""The store: one database, opened by a path or a URL, and every transition in a transaction of it.
+
+Whoever has an action waits for the connection and finds the queue: the first to get there carries all that
+have gathered in one transaction (a group commit), and nobody is answered before it is durable. SQLite has one
+writer, which takes the write lock before it reads; PostgreSQL locks the rows of the instances.
+
+The clock is the database's: that of PostgreSQL's machine, and for SQLite, which lives on one machine, that
+machine's. A row of it is moved, and held still, by the test instrument alone.
+
+A database that cannot be reached or written raises `StoreUnavailable`, one line; the next call tries anew.
+"""
+
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event, exc, text, update
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.pool import StaticPool
+
+from fencepost.durable import statements as sql
+from fencepost.durable.schema import SchemaRefused, bring_up
+from fencepost.durable.unit import ActionAt, Applied, Cache, Key, Stale, Unit
+from fencepost.machine import Rules, Slot
+from fencepost.machine.actions import Get, ReadStatus
+
+__all__ = ["SchemaRefused", "Store", "StoreUnavailable", "url_of"]
+
+Result = TypeVar("Result")
+_LOG = logging.getLogger("fencepost.store")
+BUSY_SECONDS = 30.0
+"""How long to wait for another process that writes into the same file of SQLite."""
+
+_RACES = 20
+_RACE_STATES = frozenset({"40001", "40P01", "23505"})
+"""What PostgreSQL says of a transaction that lost a race: serialization, deadlock, a key that was taken."""
+
+
+class StoreUnavailable(ConnectionError):
+    """The database cannot be reached or written; one line that says why."""
+
+
+def url_of(place: str | Path) -> URL:
+    """The URL of a store: `:memory:`, a path, or a URL of SQLite or PostgreSQL; ValueError for others."""
+    if "://" not in str(place):
+        return URL.create("sqlite", database=str(place))
+    url = make_url(str(place))
+    drivers = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
+    kind = url.drivername.partition("+")[0]
+    if kind not in drivers:
+        raise ValueError(f"{kind}: a store is a file of SQLite, or a URL that begins with postgresql://")
+    return url.set(drivername=drivers[kind])
+
+
+class _Work:
+    """Something to do in a transaction, and what came of it."""
+
+    def __init__(self, do: Callable[[Unit], Any], writes: bool) -> None:
+        self.do, self.writes = do, writes
+        self.done = False
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class Store:
+    """Where instances are kept; used by any thread of any process. Closed at the end."""
+
+    def __init__(
+        self, place: str | Path, rules: Rules | None = None, *, busy_seconds: float = BUSY_SECONDS
+    ) -> None:
+        self.rules = rules or Rules()
+        self.url = url_of(place)
+        self._sqlite = self.url.drivername == "sqlite"
+        self._busy_seconds = busy_seconds
+        self._cache = Cache()
+        self._gathered: list[_Work] = []
+        self._gathering = threading.Lock()
+        self._committing = threading.RLock()
+        self._connection: Connection | None = None
+        self._down = False
+        self._engine = self._make_engine()
+        with self._guarded():
+            bring_up(self._engine)
+
+    def close(self) -> None:
+        """Let the database go."""
+        with self._committing:
+            self._drop()
+            self._engine.dispose()
+
+    # -- what is done with it --------------------------------------------------------------------------
+
+    def perform(self, key: Key, make: ActionAt, worker: str | None = None, back_off: bool = False) -> Applied:
+        """Apply one action, durably, at the instant of its transaction."""
+        return self.transact(lambda unit: unit.perform(key, make, worker, back_off))
+
+    def read(self, key: Key, make: ActionAt) -> Applied:
+        """Apply an action that changes nothing (`Get`, `ReadStatus`)."""
+        assert make in (Get, ReadStatus)
+        return self.transact(lambda unit: unit.perform(key, make), writes=False)
+
+    def slot(self, key: Key) -> Slot:
+        """The state under a key."""
+        return self.transact(lambda unit: unit.load(key), writes=False)
+
+    def now(self) -> int:
+        """The instant, in milliseconds."""
+        return self.transact(lambda unit: unit.now, writes=False)
+
+    def move_clock(self, milliseconds: int) -> None:
+        """Move the clock; for the test instrument alone."""
+        clock = sql.clock
+        self.run(update(clock).values(moved=clock.c.moved + milliseconds))
+
+    def hold_clock(self, at: int | None) -> None:
+        """Let the clock stand still at an instant, but for what moves it; None lets it go. For tests."""
+        self.run(update(sql.clock).values(held_at=at, moved=0))
+
+    def run(self, statement: Any, values: Any = None) -> int:
+        """Run one statement that is no transition; how many rows it was about."""
+        return int(self.transact(lambda unit: unit.run(statement, values).rowcount))
+
+    def rows(self, statement: Any, values: Any = None) -> Sequence[Any]:
+        """The rows of one query."""
+        found: Sequence[Any] = self.transact(lambda unit: unit.run(statement, values).all(), writes=False)
+        return found
+
+    def next_due(self) -> int | None:
+        """The first instant at which somebody has something to do (milliseconds), by the index."""
+        found = self.rows(sql.NEXT_DUE)
+        return found[0][0] if found else None
+
+    def upsert(self, table: Any, **row: Any) -> None:
+        """Write one row of a table that is no part of an instance."""
+        self.run(sql.upsert(self._engine.dialect.name, table), row)
+
+    # -- transactions ----------------------------------------------------------------------------------
+
+    def transact(self, do: Callable[[Unit], Result], writes: bool = True) -> Result:
+        """Do something in one transaction, maybe together with what others do; StoreUnavailable.
+
+        It may be done anew where another process was faster, so it must not change anything else.
+        """
+        work = _Work(do, writes)
+        with self._gathering:
+            self._gathered.append(work)
+        with self._committing:
+            if not work.done:
+                with self._gathering:
+                    batch, self._gathered = self._gathered, []
+                self._commit(batch)
+        if work.error is not None:
+            raise work.error
+        result: Result = work.result
+        return result
+
+    def _commit(self, batch: list[_Work]) -> None:
+        try:
+            self._tried(batch)
+        except BaseException as error:
+            if len(batch) > 1 and not isinstance(error, StoreUnavailable):
+                for work in batch:  # one of them is at fault: each on its own
+                    self._commit([work])
+                return
+            for work in batch:
+                work.error, work.done = error, True
+            if not isinstance(error, Exception):
+                raise
+
+    def _tried(self, batch: list[_Work]) -> None:
+        for race in range(_RACES):
+            try:
+                with self._guarded():
+                    self._once(batch)
+                return
+            except Stale:
+                self._cache = Cache()
+                if race:
+                    time.sleep(0.001 * race)
+        raise StoreUnavailable("other processes were faster every time; try again")
+
+    def _once(self, batch: list[_Work]) -> None:
+        connection = self._connected()
+        writes = any(work.writes for work in batch)
+        connection.info["writes"] = writes
+        unit = Unit(connection, self.rules, self._cache, writes and not self._sqlite, self._instant)
+        try:
+            with connection.begin():
+                results = [work.do(unit) for work in batch]
+        except BaseException:
+            self._cache.forget(unit.learned)
+            raise
+        for key, kept in unit.learned.items():
+            self._cache.put(key, kept)
+        for work, result in zip(batch, results, strict=True):
+            work.result, work.done = result, True
+        if self._down:
+            self._down = False
+            _LOG.warning("the database answers again")
+
+    # -- the clock -------------------------------------------------------------------------------------
+
+    def _instant(self, connection: Connection) -> int:
+        if self._sqlite:
+            moved, held_at = connection.execute(sql.CLOCK).one()
+            base = time.time_ns() // 1_000_000
+        else:
+            moved, held_at, base = connection.execute(sql.CLOCK_OF_POSTGRESQL).one()
+        return int(moved + (base if held_at is None else held_at))
+
+    # -- the connection --------------------------------------------------------------------------------
+
+    def _make_engine(self) -> Engine:
+        if not self._sqlite:
+            return create_engine(self.url, isolation_level="READ COMMITTED", pool_size=1, max_overflow=1)
+        more: dict[str, Any] = {}
+        if self.url.database in (None, "", ":memory:"):
+            more["poolclass"] = StaticPool
+        arguments = {"check_same_thread": False, "timeout": self._busy_seconds, "isolation_level": None}
+        engine = create_engine(self.url, connect_args=arguments, **more)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        return self._connection
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(exc.SQLAlchemyError):
+                connection.close()
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Say in one line what the database cannot do, once until it can; a lost race is no such thing."""
+        try:
+            yield
+        except (exc.DBAPIError, OSError) as error:
+            raced = isinstance(error, exc.IntegrityError) or (
+                getattr(getattr(error, "orig", None), "sqlstate", None) in _RACE_STATES
+            )
+            if raced:
+                raise Stale from error
+            self._drop()
+            if not self._memory:
+                self._engine.dispose()
+            why = " ".join(str(getattr(error, "orig", error)).split())
+            if not self._down:
+                self._down = True
+                _LOG.error("the database cannot be used: %s", why)
+            raise StoreUnavailable(f"the database cannot be used: {why}") from error
+
+    @property
+    def _memory(self) -> bool:
+        return self._sqlite and self.url.database in (None, "", ":memory:")
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    reads = connection.info.get("writes") is False
+    connection.execute(text("BEGIN" if reads else "BEGIN IMMEDIATE"))

@@ -1,0 +1,260 @@
+"""One transaction: load instances, `apply` the machine, save what it says.
+
+An instance is loaded with its row's lock, where there are such locks, and what was loaded earlier is used
+again if its revision is still the row's. A save compares the revision that was loaded, and for what an owner
+reports also its token, inside of the statement that writes. Whoever lost that race gets `Stale`, and begins
+anew.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Row
+
+from fencepost.durable import statements as sql
+from fencepost.durable.codec import Changes, changes, instance_of
+from fencepost.host.back_off import pause
+from fencepost.machine import Rules, Slot, Transition, Vacant, apply
+from fencepost.machine.actions import (
+    Action,
+    BeginStep,
+    Claim,
+    Close,
+    CommitAttempt,
+    Crash,
+    Create,
+    OwnerAction,
+    Renew,
+    Settle,
+)
+from fencepost.machine.replies import Fenced, Run, UnfitResult
+from fencepost.machine.state import Instance
+
+Key = tuple[str, str]
+
+ActionAt = Callable[[int], Action]
+"""An action, once the instant of its transaction is known (milliseconds)."""
+
+
+class Stale(Exception):
+    """Somebody else wrote what this transaction had read."""
+
+
+class Kept(NamedTuple):
+    """An instance as it stands in the database."""
+
+    number: int
+    revision: int
+    state: Instance
+    crashes: int
+
+
+class Cache:
+    """What was read or written last, by key; only ever believed together with the revision of the row."""
+
+    def __init__(self, most: int = 4096) -> None:
+        self._kept: OrderedDict[Key, Kept] = OrderedDict()
+        self._most = most
+
+    def forget(self, keys: Iterable[Key]) -> None:
+        """Know nothing of these."""
+        for key in keys:
+            self._kept.pop(key, None)
+
+    def get(self, key: Key) -> Kept | None:
+        """What is known of an instance."""
+        return self._kept.get(key)
+
+    def put(self, key: Key, kept: Kept | None) -> None:
+        """Know it, or know nothing."""
+        self._kept.pop(key, None)
+        if kept is not None:
+            self._kept[key] = kept
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+
+class Applied(NamedTuple):
+    """One action on what was kept under a key, and what the machine says of it."""
+
+    key: Key
+    action: Action
+    before: Slot
+    transition: Transition
+
+
+class Unit:
+    """One transaction on one connection; `learned` goes into the cache once it is durable."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        rules: Rules,
+        cache: Cache,
+        locks: bool,
+        clock: Callable[[Connection], int],
+    ) -> None:
+        self._connection, self._rules, self._cache, self._clock = connection, rules, cache, clock
+        self._select = sql.INSTANCE_LOCKED if locks else sql.INSTANCE
+        self._now: int | None = None
+        self.learned: dict[Key, Kept | None] = {}
+
+    @property
+    def now(self) -> int:
+        """The instant of this transaction, read once the first row is locked (milliseconds)."""
+        if self._now is None:
+            self._now = self._clock(self._connection)
+        return self._now
+
+    def run(self, statement: Any, values: Any = None) -> Any:
+        """Run a statement."""
+        return self._connection.execute(statement, values)
+
+    # -- load ------------------------------------------------------------------------------------------
+
+    def load(self, key: Key) -> Slot:
+        """The state under a key, locked until the end of the transaction."""
+        if key not in self.learned:
+            row = self.run(self._select, {"uid": key[0], "id": key[1]}).one_or_none()
+            self.learned[key] = None if row is None else self._kept(key, row)
+        kept = self.learned[key]
+        return kept.state if kept is not None else Vacant(self._rules, self._closed(key[0]))
+
+    def _kept(self, key: Key, row: Row[Any]) -> Kept:
+        known = self._cache.get(key)
+        if known is not None and known[:2] == (row.number, row.revision):
+            return known
+        where = {"instance": row.number}
+        params = self.run(sql.PARAMS, where).scalar_one_or_none()
+        state = instance_of(
+            row,
+            self._rules,
+            params,
+            self.run(sql.STEPS, where),
+            self.run(sql.EVENTS, where),
+            self.run(sql.CONTEXTS, where),
+        )
+        return Kept(row.number, row.revision, state, row.crashes)
+
+    def _closed(self, uid: str) -> bool:
+        return bool(self.run(sql.CLOSED, {"uid": uid}).scalar_one_or_none())
+
+    # -- apply and save --------------------------------------------------------------------------------
+
+    def perform(self, key: Key, make: ActionAt, worker: str | None = None, back_off: bool = False) -> Applied:
+        """Apply an action to what is kept under a key, and save what changed; `worker` is who claims."""
+        before = self.load(key)
+        action = make(self.now)
+        applied = Applied(key, action, before, apply(before, action))
+        self.keep(applied, worker, back_off)
+        return applied
+
+    def keep(self, applied: Applied, worker: str | None = None, back_off: bool = False) -> None:
+        """Save what an action on a loaded instance came to."""
+        key, _, before, transition = applied
+        after = transition.state
+        if after is not before:
+            if isinstance(after, Vacant):
+                self._vacate(key, after)
+            else:
+                self._save(applied, after, worker, back_off)
+        self._record(applied)
+
+    def _vacate(self, key: Key, after: Vacant) -> None:
+        kept = self.learned[key]
+        if kept is None:  # a vacant id of a resource that is closed: that is kept of the resource
+            self.run(sql.put_resource(self._connection.dialect.name), {"uid": key[0], "closed": after.closed})
+            return
+        self._one(sql.DELETE_INSTANCE, {"n": kept.number, "r": kept.revision})
+        self.learned[key] = None
+
+    def _save(self, applied: Applied, after: Instance, worker: str | None, back_off: bool) -> None:
+        key, action = applied.key, applied.action
+        kept = self.learned[key]
+        if kept is not None and isinstance(action, Create):  # RET-2: a new run under an old id
+            self._one(sql.DELETE_INSTANCE, {"n": kept.number, "r": kept.revision})
+            kept = None
+        made = changes(kept.state if kept is not None else None, after, action.now)
+        crashes = kept.crashes if kept is not None else 0
+        if isinstance(action, CommitAttempt | Settle):
+            crashes = 0
+        elif back_off and isinstance(action, Crash) and made.instance["due_at"] == action.now:
+            made.instance["due_at"] = action.now + pause(crashes)
+            crashes += 1
+        made.instance["crashes"] = crashes
+        if kept is None:
+            values = made.instance | {"uid": key[0], "id": key[1], "revision": 1}
+            number, revision = self.run(sql.INSERT_INSTANCE, values).scalar_one(), 1
+            if after.params is not None:
+                self.run(sql.INSERT_PARAMS, {"instance": number, "document": after.params})
+        else:
+            number, revision = kept.number, kept.revision + 1
+            where = {"n": number, "r": kept.revision}
+            if isinstance(action, OwnerAction) and applied.before.owner == action.token:  # type: ignore[union-attr]
+                self._one(sql.UPDATE_OWNED, made.instance | where | {"o": action.token})
+            else:
+                self._one(sql.UPDATE_INSTANCE, made.instance | where)
+        self._save_children(number, made, action, worker)
+        self.learned[key] = Kept(number, revision, after, crashes)
+
+    def _one(self, statement: Any, values: dict[str, Any]) -> None:
+        if self.run(statement, values).rowcount != 1:
+            raise Stale
+
+    def _save_children(self, number: int, made: Changes, action: Action, worker: str | None) -> None:
+        dialect, of = self._connection.dialect.name, {"instance": number}
+        if made.steps_gone:
+            self.run(sql.DELETE_STEP, [{"i": number, "n": name} for name in made.steps_gone])
+        if made.steps:
+            self.run(sql.put_steps(dialect), [row | of for row in made.steps])
+        if made.events_gone:
+            self.run(sql.DELETE_EVENT, [{"i": number, "n": each} for each in made.events_gone])
+        if made.events:
+            self.run(sql.INSERT_EVENT, [row | of for row in made.events])
+        if made.contexts_gone:
+            self.run(sql.DELETE_CONTEXT, [{"i": number, "t": token} for token in made.contexts_gone])
+        if made.contexts:
+            claimed = action.token if isinstance(action, Claim) else None
+            for row in made.contexts:
+                mine = worker if row["token"] == claimed else None
+                self.run(sql.put_context(dialect), row | of | {"worker": mine})
+
+    # -- what diagnosis wants to know ------------------------------------------------------------------
+
+    def _record(self, applied: Applied) -> None:
+        """Deliveries of attempts and their outcomes (GRT-9), and late reports apart from them (GRT-10)."""
+        kept, action, reply = self.learned[applied.key], applied.action, applied.transition.reply
+        if kept is None or not isinstance(action, OwnerAction):
+            return
+        if isinstance(reply, Fenced):
+            if not isinstance(action, Renew):
+                late = {"token": action.token, "at": action.now, "report": type(action).__name__}
+                self.run(sql.INSERT_LATE_REPORT, late | {"instance": kept.number})
+        elif isinstance(action, BeginStep) and isinstance(reply, Run):
+            row = {"instance": kept.number, "step": action.name, "attempt": reply.attempt}
+            began = {"token": action.token, "began_at": action.now, "ended_at": None, "outcome": None}
+            self.run(sql.INSERT_ATTEMPT, row | began)
+        elif isinstance(action, CommitAttempt) and not reply.refused:
+            self._end_attempt(kept.number, applied, action)
+
+    def _end_attempt(self, number: int, applied: Applied, action: CommitAttempt) -> None:
+        assert isinstance(applied.before, Instance)
+        assert isinstance(applied.transition.state, Instance)
+        context = applied.before.context(action.token)
+        assert context is not None
+        where = {"i": number, "s": context.open, "t": action.token}
+        if isinstance(applied.transition.reply, UnfitResult):
+            self.run(sql.DROP_ATTEMPT, where)  # it leaves no record (DO-9)
+            return
+        after = applied.transition.state.history[context.open or ""]
+        failed = after.failures != applied.before.history[context.open or ""].failures
+        self.run(sql.END_ATTEMPT, where | {"e": action.now, "o": "failed" if failed else "succeeded"})
+
+    # -- a whole resource --------------------------------------------------------------------------------
+
+    def close_resource(self, uid: str) -> None:
+        """Nothing new, and every owner fenced (DEL-3)."""
+        self.run(sql.put_resource(self._connection.dialect.name), {"uid": uid, "closed": True})
+        for id in self.run(sql.IDS, {"uid": uid}).scalars().all():
+            self.perform((uid, id), Close)

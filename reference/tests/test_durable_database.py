@@ -1,0 +1,231 @@
+"""What a database can do to a store: be new, or newer than the program; be full, locked, read-only or gone."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fencepost.durable import schema
+from fencepost.durable import statements as sql
+from fencepost.durable.store import SchemaRefused, Store, StoreUnavailable, url_of
+from fencepost.durable.tables import METADATA, Scalars
+from fencepost.machine.actions import Claim, Create, SendEvent
+from fencepost.machine.replies import Accepted, Rejected
+from fencepost.machine.state import Instance
+from sqlalchemy import text, update
+
+POSTGRES = os.environ.get("FENCEPOST_POSTGRES", "")
+on_postgresql = pytest.mark.skipif(not POSTGRES, reason="FENCEPOST_POSTGRES names no database")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store(tmp_path / "fencepost.db", busy_seconds=0.01)
+    yield opened
+    opened.close()
+
+
+def create(store: Store, id: str = "a", uid: str = "w") -> object:
+    return store.perform((uid, id), lambda now: Create(now, id, b"{}")).transition.reply
+
+
+def statement(store: Store, words: str) -> None:
+    """Say something to the connection that the store has."""
+    store.transact(lambda unit: None)
+    connection = store._connection
+    assert connection is not None
+    with connection.begin():
+        connection.execute(text(words))
+
+
+@pytest.mark.parametrize("written", ["plain", "", "\0", "\\0", "\\\0\\\\0", "a\0\\", "\U0001f600\\n"])
+def test_any_scalars_survive(written: str) -> None:
+    kept = Scalars().process_bind_param(written, None)
+    assert kept is not None
+    assert "\0" not in kept
+    assert Scalars().process_result_value(kept, None) == written
+
+
+@pytest.mark.parametrize(
+    ("place", "url"),
+    [
+        (":memory:", "sqlite:///%3Amemory%3A"),
+        ("here/a.db", "sqlite:///here/a.db"),
+        ("postgresql://u@h/d", "postgresql+psycopg://u@h/d"),
+    ],
+)
+def test_a_store_is_named_by_a_path_or_a_url(place: str, url: str) -> None:
+    assert str(url_of(place)) == url
+
+
+def test_another_kind_of_database_is_refused_in_one_line() -> None:
+    with pytest.raises(ValueError, match=r"^mysql: a store is a file of SQLite, or"):
+        url_of("mysql://h/d")
+
+
+def test_migrations_lead_to_the_tables_that_the_program_has(store: Store) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    assert schema.known()[-1] == schema.HEAD
+    with store._engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
+
+
+def test_a_newer_schema_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "fencepost.db"
+    Store(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()
+    with pytest.raises(
+        SchemaRefused, match=r"^the database has tables of version 9999, .* update fencepost$"
+    ):
+        Store(path)
+
+
+def test_a_file_survives_its_store(store: Store, tmp_path: Path) -> None:
+    create(store)
+    store.close()
+    again = Store(tmp_path / "fencepost.db")
+    assert isinstance(again.slot(("w", "a")), Instance)
+    again.close()
+
+
+def test_commits_are_safe_from_a_loss_of_power(store: Store) -> None:
+    assert store.rows(text("PRAGMA synchronous"))[0][0] == 2
+    assert store.rows(text("PRAGMA journal_mode"))[0][0] == "wal"
+
+
+def test_due_work_is_found_through_its_index(store: Store) -> None:
+    for words in (sql.NEXT_DUE, sql.DUE):
+        compiled = str(words.compile(store._engine))
+        plan = store.rows(text("EXPLAIN QUERY PLAN " + compiled.replace("?", ":x")), {"x": 1})
+        assert "INDEX instances_due" in str(plan)
+        assert "SCAN" not in str(plan) or "USING INDEX" in str(plan)
+
+
+def fill_the_disk(store: Store) -> None:
+    statement(store, "PRAGMA max_page_count = 1")
+
+
+def write_protect(store: Store) -> None:
+    statement(store, "PRAGMA query_only = 1")
+
+
+def send_many(store: Store) -> None:
+    """More than a page of the database takes."""
+    for _ in range(200):
+        store.perform(("w", "a"), lambda now: SendEvent(now, "big", b'"' + b"x" * 900 + b'"', 9))
+
+
+@pytest.mark.parametrize(("harm", "why"), [(fill_the_disk, "full"), (write_protect, "readonly")])
+def test_a_database_that_cannot_be_written_says_so_and_is_used_again(
+    store: Store, caplog: pytest.LogCaptureFixture, harm: object, why: str
+) -> None:
+    create(store)
+    harm(store)  # type: ignore[operator]
+    with caplog.at_level(logging.WARNING), pytest.raises(StoreUnavailable, match=why):
+        send_many(store)
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    held = store.slot(("w", "a"))
+    assert isinstance(held, Instance)
+    reply = store.perform(("w", "a"), lambda now: SendEvent(now, "go", None, 9)).transition.reply
+    assert reply == Accepted(held.accepted + 1)
+    assert caplog.records[-1].message == "the database answers again"
+
+
+def test_a_writer_that_does_not_let_go_is_waited_for_so_long(store: Store, tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "fencepost.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreUnavailable, match="locked"):
+        create(store)
+    other.execute("ROLLBACK")
+    other.close()
+    create(store)
+
+
+def test_what_was_cached_is_not_believed_against_the_row(store: Store) -> None:
+    create(store)
+    store.run(update(sql.instances).values(revision=9, accepted=7))
+    held = store.slot(("w", "a"))
+    assert isinstance(held, Instance)
+    assert held.accepted == 7
+
+
+def test_calls_that_gather_are_one_transaction(store: Store) -> None:
+    create(store)
+    begun: list[bool] = []
+    inside, outside = threading.Event(), threading.Event()
+
+    def slow(unit: object) -> None:
+        inside.set()
+        assert outside.wait(10)
+
+    first = threading.Thread(target=store.transact, args=(slow,))
+    first.start()
+    assert inside.wait(10)
+    commit = store._once
+    store._once = lambda batch: (begun.append(len(batch) > 1), commit(batch))[1]  # type: ignore[method-assign,func-returns-value]
+    others = [threading.Thread(target=create, args=(store, f"i{n}")) for n in range(5)]
+    for other in others:
+        other.start()
+    while len(store._gathered) < 5:
+        pass
+    outside.set()
+    for thread in [first, *others]:
+        thread.join(10)
+    assert begun == [True]
+    assert all(isinstance(store.slot(("w", f"i{n}")), Instance) for n in range(5))
+
+
+def test_one_failure_spoils_nobody_elses_call(store: Store) -> None:
+    from fencepost.durable.store import _Work
+
+    works = [
+        _Work(lambda unit: 1 / 0, True),
+        _Work(lambda unit: unit.perform(("w", "b"), lambda n: Create(n, "b")), True),
+    ]
+    store._commit(works)
+    assert isinstance(works[0].error, ZeroDivisionError)
+    assert isinstance(store.slot(("w", "b")), Instance)
+
+
+@on_postgresql
+def test_a_lost_connection_is_made_anew() -> None:
+    store, other = Store(POSTGRES), Store(POSTGRES)
+    create(store, "gone", uid := f"lost-{os.getpid()}")
+    mine = store.rows(text("SELECT pg_backend_pid()"))[0][0]
+    other.rows(text(f"SELECT pg_terminate_backend({mine})"))
+    with pytest.raises(StoreUnavailable):
+        create(store, "gone", uid)
+    assert isinstance(create(store, "gone", uid), Rejected)
+    store.close()
+    other.close()
+
+
+@on_postgresql
+def test_of_two_processes_at_once_one_claims() -> None:
+    first, second = Store(POSTGRES), Store(POSTGRES)
+    key = (f"race-{os.getpid()}", "a")
+    create(first, "a", key[0])
+    replies: list[object] = []
+
+    def claim(store: Store) -> None:
+        for _ in range(20):
+            applied = store.perform(key, lambda now: Claim(now, 1, "v1", now + 1000))
+            replies.append(type(applied.transition.reply).__name__)
+
+    threads = [threading.Thread(target=claim, args=(store,)) for store in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert replies.count("Done") == 1
+    first.close()
+    second.close()
