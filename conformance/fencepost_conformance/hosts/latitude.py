@@ -3,7 +3,7 @@
 A host is named by its choices, as in ``final_rejection=fresh-context,clock=whole-seconds``; what is not named
 is as the reference has it. Fields are those of the machine's `Latitude`, and three more whose choices live
 elsewhere: in the management (`changed_spec`), and in what a Host does at which moment (`stops`,
-`parked_at_restart`), which no action of the machine knows.
+`parked_at_restart`, `overdue`), which no action of the machine knows.
 """
 
 from __future__ import annotations
@@ -60,12 +60,29 @@ class RunAgain(ManagedHost):
                 self.slots[key] = evolve(slot, current=None)
 
 
+class RunsBeforeCalls(ManagedHost):
+    """Does what is overdue before it looks at a caller's call."""
+
+    running = False
+
+    def reach(self) -> None:
+        super().reach()
+        if not self.running:
+            self.running = True
+            self.run()
+            self.running = False
+
+
 _HABITS: Mapping[str, tuple[Field, Mapping[str, type]]] = MappingProxyType(
     {
         "stops": (Field("stops", "TRM-6", ("at-once", "when-let-run")), {"when-let-run": WhenLetRun}),
         "parked_at_restart": (
             Field("parked_at_restart", "CTX-3a", ("stays", "runs-again")),
             {"runs-again": RunAgain},
+        ),
+        "overdue": (
+            Field("overdue", "SLP-6", ("after-calls", "before-calls")),
+            {"before-calls": RunsBeforeCalls},
         ),
     }
 )
