@@ -1,4 +1,4 @@
-"""What a database can do to a store: be new, or newer than the program; be full, locked, read-only or gone."""
+"""What a database can do to a store: be new, or too new; be full, locked, read-only or gone."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -93,7 +94,7 @@ class ServerLost(ConnectionError):
 
 
 class ForkServer:
-    """The controller's end. Not thread-safe: its user holds a lock."""
+    """The controller's end; any thread may call it."""
 
     def __init__(self, module: Module) -> None:
         if _evaluating:
@@ -102,6 +103,7 @@ class ForkServer:
             )
         ours, theirs = socket.socketpair()
         self._control = ours
+        self._lock = threading.Lock()
         self._answers = ours.makefile("rb")
         search = [entry or os.getcwd() for entry in sys.path]
         self._process = subprocess.Popen(
@@ -118,6 +120,11 @@ class ForkServer:
             self._process.kill()
             self.close()
             raise
+
+    @property
+    def pid(self) -> int:
+        """The process id of the server itself."""
+        return self._process.pid
 
     def require(self, name: str) -> None:
         """Close, and raise `CannotLoad`, if the module has no workflow class of this name (ABI-5)."""
@@ -157,11 +164,12 @@ class ForkServer:
             self._process.wait()
 
     def _ask(self, message: Mapping[str, Any], passed: socket.socket | None = None) -> dict[str, Any]:
+        text = [json.dumps(message).encode()]
         try:
-            text = [json.dumps(message).encode()]
-            socket.send_fds(self._control, text, [passed.fileno()] if passed is not None else [])
-            line = self._answers.readline()
-        except OSError as error:
+            with self._lock:
+                socket.send_fds(self._control, text, [passed.fileno()] if passed is not None else [])
+                line = self._answers.readline()
+        except (OSError, ValueError) as error:  # or closed by us
             raise ServerLost("the fork server is gone") from error
         if not line:
             raise ServerLost("the fork server is gone")

@@ -12,13 +12,14 @@ import heapq
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from fencepost.contexts.execution import Proposal
 from fencepost.contexts.forkserver import ServerLost
 from fencepost.host.back_off import BackOff
 from fencepost.host.calls import CallError, Moment
 from fencepost.host.engine import LEASE_SECONDS, Engine, Key
+from fencepost.host.launching import Running
 from fencepost.host.observation import Sighting, Snapshot, Trace
 from fencepost.machine import Rules, Transition, next_instant, status_of
 from fencepost.machine.actions import Action, BeginStep, Claim, Crash, Get, ReadStatus, Renew
@@ -27,20 +28,6 @@ from fencepost.machine.state import MILLISECONDS, Instance, Kind
 
 VERSION = "v1"
 TERMINAL = frozenset({"complete", "errored", "terminated"})
-
-
-class Running(Protocol):
-    """A context that is not proven stopped, and the thread that carries what it says."""
-
-    @property
-    def pid(self) -> int | None:
-        """The id of its process, once there is one."""
-
-    def stop(self) -> None:
-        """Kill it; when this returns it is reaped (PUB-1, TRM-1). Raises ServerLost."""
-
-    def join(self) -> None:
-        """Return once its thread has ended; the process is gone already."""
 
 
 def _gone() -> CallError:
@@ -208,7 +195,7 @@ class RunningHost(Engine):
             for wake in self._watchers:
                 wake()
 
-    def pick_version(self) -> str:
+    def pick_version(self) -> str | None:
         """There is one Version."""
         return VERSION
 
