@@ -38,7 +38,8 @@ class Host(RunningHost):
     ) -> None:
         super().__init__(rules)
         export = workflow if isinstance(workflow, Export) else Export.of(workflow)
-        self._code = Code(export.name, json.loads(json.dumps(dict(env))))
+        self._env = json.loads(json.dumps(dict(env)))
+        self._code = Code(export.name, self._env)
         self._forks = Forks(export)
         self._server = self._forks.server
         if isinstance(workflow, Export):
