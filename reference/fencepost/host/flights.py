@@ -20,6 +20,10 @@ class Flights:
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, str], list[Flight]] = {}
 
+    def awaited(self) -> tuple[tuple[str, str], ...]:
+        """The instances whose end somebody waits for."""
+        return tuple(self._waiting)
+
     def take_off(self, key: tuple[str, str], ends_with: CallError | None = None) -> Future[None]:
         """Begin to wait for the end of an instance."""
         flight = Flight(Future(), ends_with)

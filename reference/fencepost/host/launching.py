@@ -51,6 +51,9 @@ class Listener(Protocol):
     def lost(self, key: Key, token: int) -> None:
         """A context is gone, or not to be believed; told also when it was stopped."""
 
+    def quiet(self, key: Key, token: int) -> None:
+        """The run of a context awaits something that nobody will settle."""
+
     def fail(self) -> None:
         """Nothing can be run any more."""
 
@@ -123,7 +126,11 @@ def _carry(listener: Listener, key: Key, token: int, channel: Channel, first: Ma
     try:
         channel.send(first)
         while True:
-            channel.send(reply_out(_answer(listener, key, token, channel.receive())))
+            message = channel.receive()
+            if "quiet" in message:
+                listener.quiet(key, token)
+            else:
+                channel.send(reply_out(_answer(listener, key, token, message)))
     except (OSError, EOFError, ValueError, KeyError, TypeError, RecursionError):
         listener.lost(key, token)  # it died, it was stopped, or it talked nonsense
 

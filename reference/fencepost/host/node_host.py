@@ -107,7 +107,7 @@ class _Context:
             with self._guard:
                 if not self._stopped:
                     self._execution = self._host.execution(
-                        self._instance, self._token, self, process, self._wake.set
+                        self._key, self._token, self._instance, self, process, self._wake.set
                     )
             if self._execution is not None:
                 self._drive(self._execution)
@@ -158,9 +158,15 @@ class NodeRunning(RunningHost):
         return _Context(self, key, token, instance)
 
     def execution(
-        self, instance: Instance, token: int, port: Port, process: NodeProcess, wake: Callable[[], None]
+        self,
+        key: Key,
+        token: int,
+        instance: Instance,
+        port: Port,
+        process: NodeProcess,
+        wake: Callable[[], None],
     ) -> NodeExecution:
-        """The code of a context, in a process that is ready."""
+        """The code of a context, in a process that is ready; ValueError where there is none."""
         raise NotImplementedError
 
 
@@ -191,7 +197,13 @@ class NodeHost(NodeRunning):
         self.begin()
 
     def execution(
-        self, instance: Instance, token: int, port: Port, process: NodeProcess, wake: Callable[[], None]
+        self,
+        key: Key,
+        token: int,
+        instance: Instance,
+        port: Port,
+        process: NodeProcess,
+        wake: Callable[[], None],
     ) -> NodeExecution:
         """A context of the one class."""
         return NodeExecution(

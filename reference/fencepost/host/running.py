@@ -298,6 +298,9 @@ class RunningHost(Engine):
             raise ValueError(reply.why)
         return reply
 
+    def quiet(self, key: Key, token: int) -> None:
+        """A run awaits something that nobody will settle: it stays until it is terminated."""
+
     def fail(self) -> None:
         """Nothing can be run any more."""
         with self.lock:

@@ -18,7 +18,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, cast
 
-from fencepost_spec.schemas import problems
+from fencepost_spec import schemas
 from jsonschema import Draft202012Validator
 
 from fencepost.management.problems import Refusal
@@ -117,15 +117,22 @@ class Reference:
     kind: Kind
 
 
+def schema(kind: Kind) -> dict[str, Any]:
+    """The JSON Schema of a Form's spec; a fresh copy."""
+    if kind == "DurableWorkflow":
+        return schemas.schema("resource-spec")
+    text = files(__package__).joinpath("schemas", f"{_SCHEMAS[kind]}.json").read_text("utf-8")
+    return cast(dict[str, Any], json.loads(text))
+
+
 @cache
 def _validator(kind: Kind) -> Draft202012Validator:
-    text = files(__package__).joinpath("schemas", f"{_SCHEMAS[kind]}.json").read_text("utf-8")
-    return Draft202012Validator(json.loads(text))
+    return Draft202012Validator(schema(kind))
 
 
 def _misfits(kind: Kind, spec: Mapping[str, Any]) -> Iterator[str]:
     if kind == "DurableWorkflow":
-        for problem in problems("resource-spec", spec):  # RES-1, RES-2
+        for problem in schemas.problems("resource-spec", spec):  # RES-1, RES-2
             yield f"spec.{problem}".replace("spec.document: ", "spec: ")
     else:
         for error in _validator(kind).iter_errors(spec):

@@ -26,11 +26,15 @@ STATUS_OF: Mapping[str, int] = MappingProxyType(
         "dependency_conflict": 409,
         "cursor_expired": 409,
         "gone": 410,
+        "request_too_large": 413,
+        "unsupported_media_type": 415,
         "unsupported_form": 422,
         "invalid_spec": 422,
         "capability_required": 422,
         "expected_generation_required": 428,
+        "rate_limited": 429,
         "internal_error": 500,
+        "temporarily_unavailable": 503,
     }
 )
 

@@ -12,7 +12,7 @@ import contextlib
 import errno
 import signal
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -99,8 +99,26 @@ async def serve(
     """Serve until a signal comes, which is returned, or the Host is lost: then None. The Host is closed
     then."""
     feed = Feed(host, about)
+
+    async def end() -> None:
+        feed.end()
+        await asyncio.to_thread(host.close)
+
+    return await run(application(host, feed), listening, host.until_closed, end, ready)
+
+
+async def run(
+    app: ASGIApp,
+    listening: socket.socket,
+    until_lost: Callable[[], None],
+    end: Callable[[], Awaitable[None]],
+    ready: Callable[[], None],
+    **tls: Any,
+) -> signal.Signals | None:
+    """Serve an application until a signal comes, which is returned, or `until_lost` returns; `end` closes
+    what is behind it, before the last answers go out."""
     config = uvicorn.Config(
-        application(host, feed),
+        app,
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -109,13 +127,14 @@ async def serve(
         server_header=False,
         limit_concurrency=_CONNECTIONS,
         timeout_graceful_shutdown=_LAST_ANSWERS_SECONDS,
+        **tls,
     )
     server = _Server(config)
     loop, ending = asyncio.get_running_loop(), asyncio.Event()
     loop.set_default_executor(ThreadPoolExecutor(_THREADS))
     received: list[signal.Signals] = []
 
-    def end(number: signal.Signals) -> None:
+    def stop(number: signal.Signals) -> None:
         received.append(number)
         ending.set()
         for each in SIGNALS:  # the second one ends this process at once; contexts follow their server
@@ -123,17 +142,16 @@ async def serve(
             signal.signal(each, signal.SIG_DFL)
 
     for number in SIGNALS:
-        loop.add_signal_handler(number, end, number)
+        loop.add_signal_handler(number, stop, number)
     running = asyncio.create_task(server.serve([listening]))
-    lost = asyncio.create_task(asyncio.to_thread(host.until_closed))
+    lost = asyncio.create_task(asyncio.to_thread(until_lost))
     ready()
     try:
         await asyncio.wait(
             [running, lost, asyncio.ensure_future(ending.wait())], return_when=asyncio.FIRST_COMPLETED
         )
     finally:
-        feed.end()
-        await asyncio.to_thread(host.close)
+        await end()
         server.should_exit = True
         await running
     return received[0] if received else None
