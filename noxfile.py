@@ -54,6 +54,14 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def api(session: nox.Session) -> None:
+    """The HTTP face against many more requests that are made up from its OpenAPI document."""
+    prepare(session)
+    more = {"FENCEPOST_API_EXAMPLES": "1000"}
+    session.run("pytest", "-q", "reference/tests/test_api_fuzzing.py", *session.posargs, env=more)
+
+
+@nox.session
 def self_test(session: nox.Session) -> None:
     """Faulty hosts must be caught, fair ones left alone; the page of the docs is written anew."""
     prepare(session)

@@ -15,7 +15,7 @@ from fencepost_spec import schemas
 from fencepost.management import documents, forms
 from fencepost.management.problems import STATUS_OF
 from fencepost.management.state import Effect, Kind, OperationStatus, Phase, Rules, Verb
-from fencepost.management.values import IDEMPOTENCY_KEY, IDENTIFIER, LARGEST_INTEGER
+from fencepost.management.values import HTTPS_URL, IDEMPOTENCY_KEY, IDENTIFIER, LARGEST_INTEGER
 
 Schema = dict[str, Any]
 
@@ -55,9 +55,9 @@ def integer(least: int = 0) -> Schema:
     return {"type": "integer", "minimum": least, "maximum": LARGEST_INTEGER}
 
 
-def https(pattern: str = "^https://[^/?#@]+(/[^?#]*)?$") -> Schema:
+def https() -> Schema:
     """An absolute HTTPS URL without userinfo, query or fragment."""
-    return {"type": "string", "pattern": pattern}
+    return {"type": "string", "pattern": f"^{HTTPS_URL.pattern}$"}
 
 
 def _one_of(names: Iterable[Any]) -> Schema:

@@ -19,6 +19,7 @@ from typing import Any
 IDENTIFIER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 IDEMPOTENCY_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{15,127}")
 DECIMAL = re.compile(r"0|[1-9][0-9]{0,15}")
+HTTPS_URL = re.compile(r"""https://(?!:)[!"$-.0->A-[\]-~]+(/[!"$->@-~]*)?""")
 LARGEST_INTEGER = 2**53 - 1
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -80,8 +81,7 @@ def timestamp(instant: int) -> str:
 
 def url_problem(url: str) -> str | None:
     """Say why a string is no URL of a Form or an artifact, or nothing; it is never fetched here."""
-    matched = re.fullmatch(r"https://([^/?#@\\]+)(/[^?#]*)?", url)
-    if matched is None or not re.fullmatch(r"[\x21-\x7e]+", url) or matched[1].startswith(":"):
+    if not HTTPS_URL.fullmatch(url):
         return "give an absolute ASCII HTTPS URL without userinfo, query or fragment"
     return None
 
