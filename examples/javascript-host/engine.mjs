@@ -226,7 +226,10 @@ export class Engine {
       this.underway += 1;
       const answer = await fetch(url, options).then(
         async (response) => ({ status: response.status, text: await response.text() }),
-        (error) => ({ error: error.message }),
+        (error) => {
+          console.error(`a request of ${owner.instance.id} failed:`, error.cause ?? error);
+          return { error: error.message };
+        },
       );
       this.underway -= 1;
       if (url.endsWith("/effect-start")) this.#spring(owner, "effect-start", JSON.parse(options.body).name);

@@ -81,8 +81,9 @@ export class Owner {
 
   /** Looks whether a silent context computes on and on. */
   async measure() {
-    const { user, system } = await this.thread.cpuUsage().catch(() => ({ user: 0, system: 0 })); // it has just ended
-    this.used ??= user + system;
-    this.isComputing = user + system - this.used > COMPUTING_MICROSECONDS;
+    const usage = await this.thread.cpuUsage().catch(() => null); // null: it has not begun, or has just ended
+    if (usage === null) return;
+    this.used ??= usage.user + usage.system;
+    this.isComputing = usage.user + usage.system - this.used > COMPUTING_MICROSECONDS;
   }
 }
