@@ -16,6 +16,7 @@ from fencepost.contexts.forkserver import CannotLoad, Export, Module
 from fencepost.host.host import Host
 from fencepost.host.running import RunningHost
 
+from . import serving_api
 from .trouble import Trouble, because, of_file
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ LINES = (
 
 
 @click.command(name="serve")
-@click.argument("module_or_file")
-@click.option("--class", "name", metavar="NAME", required=True, help="The workflow class in there.")
+@click.argument("module_or_file", required=False)
+@click.option("--class", "name", metavar="NAME", help="The workflow class in there.")
 @click.option(
     "--port", metavar="N", type=click.IntRange(0, 65535), default=PORT, show_default=True,
     help="The port on 127.0.0.1; 0 for any that is free.",
@@ -46,7 +47,19 @@ LINES = (
     "--env", "pairs", metavar="KEY=VALUE", multiple=True,
     help="A text in the env that the class is made with; can be given again.",
 )  # fmt: skip
-def command(module_or_file: str, name: str, port: int, pairs: tuple[str, ...]) -> None:
+@serving_api.options
+def command(
+    module_or_file: str | None,
+    name: str | None,
+    port: int,
+    pairs: tuple[str, ...],
+    with_api: bool,
+    bundles: tuple[str, ...],
+    credentials: tuple[str, ...],
+    data: str | None,
+    tls_certificate: str | None,
+    tls_key: str | None,
+) -> None:
     """Run a workflow class on this machine: HTTP and JSON for its callers, and a page that shows it live.
 
     MODULE_OR_FILE is a file in Python (.py) or JavaScript (.mjs, .js, with the extra js), or an importable
@@ -69,9 +82,29 @@ def command(module_or_file: str, name: str, port: int, pairs: tuple[str, ...]) -
       POST /instances/ID/terminate
 
     A rejected call is answered with {"error": {"name", "message"}}.
+
+    With --api there is no MODULE_OR_FILE: what runs is deployed through Host API v2, as bundles that come
+    from the folders and origins that --bundles allows. A FOLDER stands for https://artifacts.invalid/.
+
+    \b
+    Example:
+      fencepost serve --api --bundles bundles
+
     Needs the extra: pip install 'fencepost[serve]'
     """
     signal.signal(signal.SIGTERM, _end)
+    if with_api:
+        if module_or_file or name or pairs:
+            raise Trouble(
+                "--api serves what is deployed through it; leave out MODULE_OR_FILE, --class and --env"
+            )
+        given = serving_api.Options(port, bundles, credentials, data, tls_certificate, tls_key)
+        serving_api.serve(_server(), given)
+        return
+    if bundles or credentials or data or tls_certificate or tls_key:
+        raise Trouble("--bundles, --credential, --data and --tls-... go with --api")
+    if module_or_file is None or name is None:
+        raise Trouble("give MODULE_OR_FILE and --class NAME, or --api")
     env = _env(pairs)
     server = _server()
     try:
