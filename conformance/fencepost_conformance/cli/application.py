@@ -19,6 +19,7 @@ COMMANDS = {
     "replay": "replay",
     "ask": "ask",
     "serve": "serving",
+    "worker": "worker",
     "explain": "explain",
     "list": "listing",
     "self-test": "self_test",

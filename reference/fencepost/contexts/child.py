@@ -96,4 +96,5 @@ def main(connected: socket.socket, load: Loader) -> NoReturn:
         if isinstance(signal, Proposal):
             execution.deliver(parent.ask(proposal_out(signal)))
         elif isinstance(signal, Quiet):
+            channel.send({"quiet": True})
             block()  # it awaits something that nobody will settle

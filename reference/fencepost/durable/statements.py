@@ -38,15 +38,32 @@ STEPS = select(steps).where(steps.c.instance == bindparam("instance")).order_by(
 EVENTS = select(events).where(events.c.instance == bindparam("instance")).order_by(events.c.number)
 CONTEXTS = select(contexts).where(contexts.c.instance == bindparam("instance")).order_by(contexts.c.token)
 
-DUE = (
-    select(instances.c.uid, instances.c.id)
-    .where(instances.c.due_at <= bindparam("now"))
+IS_DUE = (
+    select(instances.c.id)
+    .where(instances.c.uid == bindparam("uid"), instances.c.due_at <= bindparam("now"))
     .order_by(instances.c.due_at)
     .limit(bindparam("most"))
-    .with_for_update(skip_locked=True)  # nothing on SQLite, which has one writer
 )
+DUE = IS_DUE.with_for_update(skip_locked=True)
+"""What other workers have in hand is skipped; SQLite has one writer, and leaves the words out."""
+
 NEXT_DUE = (
-    select(instances.c.due_at).where(instances.c.due_at.is_not(None)).order_by(instances.c.due_at).limit(1)
+    select(instances.c.due_at)
+    .where(instances.c.uid == bindparam("uid"), instances.c.due_at.is_not(None))
+    .order_by(instances.c.due_at)
+    .limit(1)
+)
+LOOK_AGAIN = (
+    update(instances)
+    .where(instances.c.outcome.is_(None), instances.c.uid == bindparam("of"))
+    .values(due_at=bindparam("at"))
+)
+"""Have every live instance looked at: `due_at` is a hint, and may always be too early."""
+
+LOOK_LATER = (
+    update(instances)
+    .where(instances.c.number == bindparam("n"), instances.c.revision == bindparam("r"))
+    .values(due_at=bindparam("at"))
 )
 
 _FIXED = ("number", "uid", "id", "revision", "created_at")

@@ -26,7 +26,6 @@ from fencepost.durable import statements as sql
 from fencepost.durable.schema import SchemaRefused, bring_up
 from fencepost.durable.unit import ActionAt, Applied, Cache, Key, Stale, Unit
 from fencepost.machine import Rules, Slot
-from fencepost.machine.actions import Get, ReadStatus
 
 __all__ = ["SchemaRefused", "Store", "StoreUnavailable", "url_of"]
 
@@ -81,10 +80,11 @@ class Store:
         self._gathering = threading.Lock()
         self._committing = threading.RLock()
         self._connection: Connection | None = None
-        self._down = False
+        self._down = True  # nothing is logged while it is opened: that is said to whoever opens it
         self._engine = self._make_engine()
         with self._guarded():
             bring_up(self._engine)
+        self._down = False
 
     def close(self) -> None:
         """Let the database go."""
@@ -97,11 +97,6 @@ class Store:
     def perform(self, key: Key, make: ActionAt, worker: str | None = None, back_off: bool = False) -> Applied:
         """Apply one action, durably, at the instant of its transaction."""
         return self.transact(lambda unit: unit.perform(key, make, worker, back_off))
-
-    def read(self, key: Key, make: ActionAt) -> Applied:
-        """Apply an action that changes nothing (`Get`, `ReadStatus`)."""
-        assert make in (Get, ReadStatus)
-        return self.transact(lambda unit: unit.perform(key, make), writes=False)
 
     def slot(self, key: Key) -> Slot:
         """The state under a key."""
@@ -129,10 +124,14 @@ class Store:
         found: Sequence[Any] = self.transact(lambda unit: unit.run(statement, values).all(), writes=False)
         return found
 
-    def next_due(self) -> int | None:
-        """The first instant at which somebody has something to do (milliseconds), by the index."""
-        found = self.rows(sql.NEXT_DUE)
+    def next_due(self, uid: str) -> int | None:
+        """The first instant at which an instance of a resource is due (milliseconds), by the index."""
+        found = self.rows(sql.NEXT_DUE, {"uid": uid})
         return found[0][0] if found else None
+
+    def look_again(self, uid: str) -> None:
+        """Have every live instance of a resource looked at, because something else has changed."""
+        self.transact(lambda unit: unit.run(sql.LOOK_AGAIN, {"of": uid, "at": unit.now}))
 
     def upsert(self, table: Any, **row: Any) -> None:
         """Write one row of a table that is no part of an instance."""

@@ -92,6 +92,7 @@ class Clock(Table, table=True):
     number: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
     moved: int = _instant(nullable=False)
     held_at: int | None = _instant(nullable=True)
+    wakes_held: bool = Field(default=False)
 
 
 class Resource(Table, table=True):
@@ -113,7 +114,7 @@ class Instance(Table, table=True):
     __tablename__ = "instances"
     __table_args__ = (
         UniqueConstraint("uid", "id", name="instances_by_id"),
-        Index("instances_due", "due_at", sqlite_where=text("due_at IS NOT NULL"),
+        Index("instances_due", "uid", "due_at", sqlite_where=text("due_at IS NOT NULL"),
               postgresql_where=text("due_at IS NOT NULL")),
         {"sqlite_autoincrement": True},
     )  # fmt: skip

@@ -220,6 +220,12 @@ class Unit:
                 mine = worker if row["token"] == claimed else None
                 self.run(sql.put_context(dialect), row | of | {"worker": mine})
 
+    def look_later(self, key: Key, at: int | None) -> None:
+        """Nothing can be done about an instance before an instant, or before `look_again`."""
+        kept = self.learned[key]
+        if kept is not None:
+            self.run(sql.LOOK_LATER, {"n": kept.number, "r": kept.revision, "at": at})
+
     # -- what diagnosis wants to know ------------------------------------------------------------------
 
     def _record(self, applied: Applied) -> None:

@@ -18,6 +18,7 @@ def upgrade() -> None:
         sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("moved", sa.BigInteger(), nullable=False),
         sa.Column("held_at", sa.BigInteger(), nullable=True),
+        sa.Column("wakes_held", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("number"),
     )
     op.create_table(
@@ -51,7 +52,7 @@ def upgrade() -> None:
     op.create_index(
         "instances_due",
         "instances",
-        ["due_at"],
+        ["uid", "due_at"],
         unique=False,
         sqlite_where=sa.text("due_at IS NOT NULL"),
         postgresql_where=sa.text("due_at IS NOT NULL"),
@@ -162,4 +163,4 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["instance"], ["instances.number"], ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("instance", "name"),
     )
-    op.execute("INSERT INTO clock (number, moved, held_at) VALUES (1, 0, NULL)")
+    op.execute("INSERT INTO clock (number, moved, wakes_held) VALUES (1, 0, FALSE)")

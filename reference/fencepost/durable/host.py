@@ -1,0 +1,148 @@
+"""The caller's binding over a store, from any process: create, get, status, sendEvent, terminate.
+
+It runs nothing. What it accepts is durable when it answers, and whichever worker sees it first goes on with
+it. A call that has to wait for an end looks at the store now and then.
+"""
+
+import time
+import uuid
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from fencepost.durable.store import Store, StoreUnavailable
+from fencepost.host.calls import CallError
+from fencepost.host.engine import Engine, Key
+from fencepost.host.running import TERMINAL
+from fencepost.machine import Rules, Slot
+from fencepost.machine.actions import Action, Get, ReadStatus
+from fencepost.machine.records import evolve
+from fencepost.machine.replies import Reply
+from fencepost.machine.state import Instance
+
+UID = "workflow-1"
+"""The Workflow resource that is meant where none is named."""
+
+_FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.002, 0.05
+
+
+class Handle:
+    """One instance, as its caller sees it (BND-1)."""
+
+    def __init__(self, host: "DurableHost", id: str) -> None:
+        self._host, self._id = host, id
+
+    @property
+    def id(self) -> str:
+        """The id, chosen by the caller or issued by the Host (BND-2)."""
+        return self._id
+
+    def status(self) -> dict[str, Any]:
+        """Status, output when complete, error when errored (BND-6)."""
+        return self._host.status(self._id)
+
+    def send_event(self, type: str, payload: Mapping[str, Any] | None = None) -> None:
+        """Return once the event is accepted (EVT-1)."""
+        self._host.send_event(self._id, type, payload)
+
+    def terminate(self, seconds: float | None = None) -> None:
+        """Return once the code is stopped and an outcome is published (TRM-1); TimeoutError after
+        `seconds`."""
+        done = self._host.terminate(self._id)
+        for _ in _looks(seconds):
+            self._host.land()
+            if done.done():
+                done.result()
+                return
+        raise TimeoutError(f"instance {self._id} is not proven stopped after {seconds} s")
+
+    def wait(self, seconds: float | None = None) -> dict[str, Any]:
+        """The status document once it is terminal; TimeoutError after `seconds`."""
+        shown = self.status()
+        for _ in _looks(seconds):
+            shown = self.status()
+            if shown["status"] in TERMINAL:
+                return shown
+        raise TimeoutError(f"instance {self._id} is {shown['status']} after {seconds} s")
+
+
+def _looks(seconds: float | None) -> Any:
+    """Come back, less and less often, until the time is over."""
+    began, pause = time.monotonic(), _FIRST_LOOK_SECONDS
+    while True:
+        yield
+        left = pause if seconds is None else min(pause, began + seconds - time.monotonic())
+        if left <= 0:
+            return
+        time.sleep(left)
+        pause = min(2 * pause, _LAST_LOOK_SECONDS)
+
+
+class DurableHost(Engine):
+    """The binding of one Workflow resource. One thread at a time."""
+
+    def __init__(self, store: Store | str | Path, uid: str = UID, rules: Rules | None = None) -> None:
+        self.store = store if isinstance(store, Store) else Store(store, rules)
+        super().__init__(self.store.rules)
+        self.uid = uid
+
+    def close(self) -> None:
+        """Let the store go; calls in flight are rejected."""
+        self.flights.abort_all(CallError("backend_unavailable", "the Host is closed"))
+        self.store.close()
+
+    def start(self, params: Mapping[str, Any] | None = None, id: str | None = None) -> Handle:
+        """Create an instance; `CallError` with the Form's name for it when it is refused (BND-3, DOC-8)."""
+        return Handle(self, self.create(id, params))
+
+    def handle(self, id: str) -> Handle:
+        """The handle of an instance that is held (BND-4)."""
+        return Handle(self, self.get(id))
+
+    def land(self) -> None:
+        """Answer the calls in flight whose instance has ended, or is not there any more."""
+        for key in self.flights.awaited():
+            slot = self.slot(key)
+            if not isinstance(slot, Instance):
+                self.flights.abort(key, CallError("unknown_instance", "the instance was forgotten"))
+            elif slot.terminal is not None:
+                self.flights.land(key)
+
+    # -- what an engine asks of its Host -----------------------------------------------------------
+
+    @property
+    def now(self) -> int:
+        """Nothing: the instant of an action is that of its transaction."""
+        return 0
+
+    def run(self) -> None:
+        """Workers do."""
+
+    def slot(self, key: Key) -> Slot:
+        """What is kept under a key; `backend_unavailable` when it cannot be told (BND-8)."""
+        try:
+            return self.store.slot(key)
+        except StoreUnavailable as error:
+            raise CallError("backend_unavailable", str(error)) from error  # BND-8
+
+    def perform(self, key: Key, action: Action) -> Reply:
+        """Apply one action, durably, and tell who waits for it."""
+        try:
+            writes = not isinstance(action, Get | ReadStatus)
+            applied = self.store.transact(
+                lambda unit: unit.perform(key, lambda now: evolve(action, now=now)), writes
+            )
+        except StoreUnavailable as error:
+            raise CallError("backend_unavailable", str(error)) from error  # BND-8
+        state = applied.transition.state
+        if isinstance(state, Instance) and state.terminal is not None:
+            self.flights.land(key)
+        return applied.transition.reply
+
+    def terminate(self, id: Any) -> Future[None]:
+        """Begin a terminate; `land` ends the future once an outcome is published (TRM-1)."""
+        return super().terminate(id)
+
+    def _issue(self) -> str:
+        return f"instance-{uuid.uuid4()}"
