@@ -196,12 +196,16 @@ INSTRUMENT_OF: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Handshake:
-    """What an adapter said of its Host; `lease_seconds` bounds how long a lost owner goes unnoticed."""
+    """What an adapter said of its Host; `lease_seconds` bounds how long a lost owner goes unnoticed.
+
+    `advance_seconds` bounds how far its clock can be moved; nothing for one that can be moved at will.
+    """
 
     name: str
     version: str
     instruments: frozenset[str]
     lease_seconds: float
+    advance_seconds: float | None = None
 
 
 class Answer(NamedTuple):
@@ -260,7 +264,10 @@ def parse_handshake(answer: Any) -> Handshake:
     lease = answer.get("leaseSeconds", 0)
     if isinstance(lease, bool) or not isinstance(lease, int | float) or lease < 0:
         raise AdapterFault('handshake: "leaseSeconds" is the bound on a lease in seconds, zero or more')
-    return Handshake(host["name"], host["version"], frozenset(instruments), lease)
+    advance = answer.get("advanceSeconds")
+    if isinstance(advance, bool) or not (advance is None or isinstance(advance, int | float)):
+        raise AdapterFault('handshake: "advanceSeconds" is the most that the clock can be moved, in seconds')
+    return Handshake(host["name"], host["version"], frozenset(instruments), lease, advance)
 
 
 def _kind(value: Any) -> str:

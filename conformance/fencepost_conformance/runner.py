@@ -138,8 +138,17 @@ def greet(connection: Connection, deadline: float = DEADLINE_SECONDS) -> Handsha
 
 
 def missing_instruments(scenario: Scenario, handshake: Handshake) -> tuple[str, ...]:
-    """The instruments that a scenario needs and the Host does not offer."""
-    return tuple(sorted(needed_instruments(scenario) - handshake.instruments))
+    """The instruments that a scenario needs and the Host does not offer, or not as far as it needs them."""
+    missing = needed_instruments(scenario) - handshake.instruments
+    if handshake.advance_seconds is not None and advanced(scenario, handshake) > handshake.advance_seconds:
+        missing |= {"clock"}
+    return tuple(sorted(missing))
+
+
+def advanced(scenario: Scenario, handshake: Handshake) -> float:
+    """The seconds by which a scenario moves the clock."""
+    recoveries = sum("recover" in entry for entry in scenario.schedule) * handshake.lease_seconds
+    return float(recoveries + sum(entry.get("advance", 0) for entry in scenario.schedule))
 
 
 def _detail(fault: AdapterFault) -> str:

@@ -96,7 +96,9 @@ class Stage:
         return tuple(self.document.get("versions", ()))
 
     def offers(self, instrument: str) -> bool:
-        """Whether the Host has an instrument."""
+        """Whether the Host has an instrument, and a clock that can be moved at will."""
+        if instrument == "clock" and self.handshake.advance_seconds is not None:
+            return False
         return instrument in self.handshake.instruments
 
     # Running
@@ -175,15 +177,20 @@ class Stage:
     def awaited(self) -> tuple[str, ...]:
         """The types of the events for which an instance waits, or will."""
         coming = {each for program in self.programs.values() for each in program.types}
-        return tuple(sorted(coming | set(self._awaited())))
+        return tuple(sorted(coming | {type for _, type in self.awaited_now()}))
 
-    def _awaited(self) -> tuple[str, ...]:
-        """The types for which an instance of the reference waits now."""
-        if self.reference is None:
-            return ()
-        slots = [slot for slot in self.reference.slots.values() if isinstance(slot, Instance)]
-        pending = {step.type for slot in slots for step in slot.history.values() if step.outcome is None}
-        return tuple(sorted(each for each in pending if each is not None))
+    def awaited_now(self) -> list[tuple[str, str]]:
+        """The ids and the types for which instances of the reference wait now."""
+        host = self.reference
+        if host is None:
+            return []
+        return [
+            (id, step.type)
+            for (uid, id), slot in host.slots.items()
+            if uid == host.uid and isinstance(slot, Instance) and slot.live
+            for step in slot.history.values()
+            if step.outcome is None and step.type is not None
+        ]
 
     def next_wake(self, id: str | None = None) -> Around | None:
         """The instant just past the nearest deadline of a step, of one instance or of any."""

@@ -9,6 +9,7 @@
 | `python:MODULE:FACTORY` | what FACTORY of an importable MODULE makes, in a child process |
 | `cmd:PROGRAM ARGUMENTS` | a program that answers on its standard output; `node` is that of the extra `js` |
 | `http://HOST:PORT` | a server that answers each POST |
+| `api:URL,folder=FOLDER` | Host API v2 at a base URL; the probe is deployed through it (see `api`) |
 """
 
 import re
@@ -115,6 +116,16 @@ def _server(host: str, name: str) -> Callable[[], Connection]:
     return lambda: HttpHost(host)
 
 
+def _api(host: str, name: str) -> Callable[[], Connection]:
+    from .api import Address, BadAddress
+
+    try:
+        address = Address.parsed(name)
+    except BadAddress as error:
+        raise UnknownHost(f"{host}: {error}") from None
+    return lambda: InProcess(address.make())
+
+
 def _wired(bare: Connection) -> Connection:
     from ..wired import Wired
 
@@ -125,6 +136,7 @@ _FAMILIES: dict[str, Callable[[str, str], Callable[[], Connection]]] = {
     "fault": _fault,
     "latitude": _latitude,
     "python": _python,
+    "api": _api,
 }
 
 # those whose probe reports to the kit's journal by HTTP
