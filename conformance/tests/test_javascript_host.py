@@ -48,27 +48,27 @@ def blamed(result: CheckResult) -> set[str]:
     return {difference.clause for difference in result.differences}
 
 
-def test_the_host_passes_every_scenario_that_a_fault_of_it_fails():
+def test_the_host_passes_every_scenario_that_a_fault_of_it_fails() -> None:
     results = run(sorted({fault["scenario"] for fault in FAULTS}))
     assert [(each.scenario, each.outcome) for each in results if each.outcome != "passed"] == []
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault["name"])
-def test_a_fault_is_caught_and_blamed_on_the_clause_that_it_breaks(fault: dict[str, Any]):
+def test_a_fault_is_caught_and_blamed_on_the_clause_that_it_breaks(fault: dict[str, Any]) -> None:
     [result] = run([fault["scenario"]], "--fault", fault["name"])
     assert result.outcome == "failed", result.detail
     assert fault["clause"] in blamed(result)
 
 
-def test_there_are_faults_enough_and_each_breaks_a_clause_that_is_judged():
+def test_there_are_faults_enough_and_each_breaks_a_clause_that_is_judged() -> None:
     clauses = catalogue.load().clauses
     assert len(FAULTS) >= ENOUGH
     assert all(standing(clauses[fault["clause"]]) == "judged" for fault in FAULTS)
     assert len({fault["name"] for fault in FAULTS}) == len(FAULTS)
 
 
-def test_a_fault_that_is_not_there_says_where_they_are_listed():
-    command = [node(), FOLDER / "host.mjs", "--fault", "none"]
+def test_a_fault_that_is_not_there_says_where_they_are_listed() -> None:
+    command = [str(node()), str(FOLDER / "host.mjs"), "--fault", "none"]
     answer = subprocess.run(command, capture_output=True, text=True, input="", check=False)
     assert answer.returncode != 0
     assert "there is no fault none; 'node faults.mjs' lists them" in answer.stderr
