@@ -15,6 +15,8 @@ import click
 
 from .trouble import Trouble, because
 
+DATA = "fencepost-data"
+
 
 @dataclass(frozen=True)
 class Options:
@@ -23,7 +25,7 @@ class Options:
     port: int
     bundles: tuple[str, ...] = ()
     credentials: tuple[str, ...] = ()
-    data: str | None = None
+    data: str | None = None  # None: the default, in the present directory
     certificate: str | None = None
     key: str | None = None
 
@@ -56,7 +58,8 @@ def options(command: Any) -> Any:
                 help="With --api: the environment variable with a principal's bearer secret.",
             ),
             click.option(
-                "--data", metavar="FOLDER", help="With --api: where the Host keeps what it has to keep."
+                "--data", metavar="FOLDER",
+                help=f"With --api: where everything is kept. [default: {DATA}]",
             ),
             click.option("--tls-certificate", metavar="FILE", help="With --api: serve HTTPS with it."),
             click.option("--tls-key", metavar="FILE", help="With --api: the certificate's private key."),
@@ -72,6 +75,7 @@ def serve(server: Any, given: Options) -> None:
     from fencepost.api.artifacts import BadSource, Verified, source
     from fencepost.api.host import ApiHost
     from fencepost.contexts.node_tools import NodeMissing
+    from fencepost.durable.schema import SchemaRefused
 
     try:
         access = granted(given.credentials, os.environ)
@@ -81,17 +85,19 @@ def serve(server: Any, given: Options) -> None:
         raise Trouble(because(error)) from None
     with listening:
         origin = f"{given.scheme}://{server.ADDRESS}:{listening.getsockname()[1]}"
-        kept = Verified(Path(given.data) / "bundles") if given.data else None
+        data = Path(given.data or DATA)
         try:
-            host = ApiHost(origin, access, sources, verified=kept)
-        except NodeMissing as error:
+            data.mkdir(parents=True, exist_ok=True)
+            kept = Verified(data / "bundles")
+            host = ApiHost(origin, access, sources, verified=kept, place=data / "fencepost.db")
+        except (NodeMissing, SchemaRefused, OSError) as error:
             raise Trouble(because(error)) from None
 
         async def end() -> None:
             await asyncio.to_thread(host.close)
 
         def ready() -> None:
-            for line in _lines(origin, access.schemes, given.bundles):
+            for line in _lines(origin, access.schemes, given.bundles, data):
                 click.echo(line)
             sys.stdout.flush()
 
@@ -108,7 +114,7 @@ def serve(server: Any, given: Options) -> None:
     click.get_current_context().exit(130 if received == signal.SIGINT else 0)
 
 
-def _lines(origin: str, schemes: tuple[str, ...], bundles: Sequence[str]) -> list[str]:
+def _lines(origin: str, schemes: tuple[str, ...], bundles: Sequence[str], data: Path) -> list[str]:
     from fencepost.api.table import DISCOVERY, ROOT
 
     return [
@@ -118,6 +124,7 @@ def _lines(origin: str, schemes: tuple[str, ...], bundles: Sequence[str]) -> lis
         f"  the API             {origin}{ROOT}  ({', '.join(schemes)})",
         f"  its OpenAPI         {origin}/openapi.json",
         f"  a deployed Worker   {origin}/workers/UID",
+        f"  everything is kept  {data}",
         f"  bundles             {', '.join(bundles) or 'from nowhere: give --bundles FOLDER'}",
         "",
     ]

@@ -11,6 +11,7 @@ nothing is killed or frozen. What is left: management calls, weights, lost answe
 | `owner`, `stranger` | none: variables of the environment with the secrets of two principals |
 | `space`, `other` | `default`, `other`: two Spaces that the owner may use, the stranger the first one |
 | `worker` | `URL/workers/{uid}`: the address of a deployed Worker's `fetch` |
+| `start` | none: a variable with the command that runs the Host, which the kit then starts and restarts |
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ from ..journal_server import respond
 from ..loopback import Loopback, Reply, refusal
 from ..probe_bundle import Bundles
 from .api_probe import Deployed
+from .api_process import Started
 
 INSTRUMENTS = ("clock", "journal", "responses", "versions", "resource", "binding")
 LEASE_SECONDS = 30
-KEYS = frozenset({"folder", "at", "owner", "stranger", "space", "other", "worker"})
+KEYS = frozenset({"folder", "at", "owner", "stranger", "space", "other", "worker", "start"})
 ARTIFACTS = "https://artifacts.invalid/"
 
 _CALL_SECONDS = 2.0  # after which a call counts as in flight
@@ -94,7 +96,14 @@ class ApiAdapter:
         principals = {
             name: address.settings[name] for name in ("owner", "stranger") if name in address.settings
         }
-        self._api = HostApi(address.url, principals)
+        self._process = (
+            Started(address.settings["start"], address.url) if "start" in address.settings else None
+        )
+        try:
+            self._api = HostApi(address.url, principals)
+        except BaseException:
+            self.end_process()
+            raise
         self._spaces = {
             name: address.settings.get(key, name) for name, key in (("default", "space"), ("other", "other"))
         }
@@ -116,7 +125,7 @@ class ApiAdapter:
         return {
             "protocol": PROTOCOL,
             "host": {"name": f"Host API v2 at {self._address.url}", "version": "2"},
-            "instruments": list(INSTRUMENTS),
+            "instruments": [*INSTRUMENTS, *(("restart",) if self._process is not None else ())],
             "leaseSeconds": LEASE_SECONDS,
             "advanceSeconds": 0,
         }
@@ -138,9 +147,15 @@ class ApiAdapter:
         return {"unsprung": []}
 
     def close(self) -> None:
-        """Let go of the journal's server."""
+        """Let go of the journal's server, and of the Host where it was started here."""
+        self.end_process()
         self._server.close()
         self._hands.shutdown(wait=False, cancel_futures=True)
+
+    def end_process(self) -> None:
+        """End the Host, where it was started here."""
+        if self._process is not None:
+            self._process.end()
 
     @property
     def probe(self) -> Deployed:
@@ -242,6 +257,12 @@ class ApiAdapter:
     def _progress(self, id: str) -> str | None:
         told = self._api.call("owner", "GET", self._api.operation(id))
         return str(told.json.get("status")) if told.status == 200 else None
+
+    def restart(self) -> None:
+        """Kill the Host's process as it stands, and start it again."""
+        if self._process is None:
+            raise AdapterFault("give start=VARIABLE, so that the kit can restart the Host")
+        self._process.again()
 
     def drop_response(self, call: Call) -> None:
         """The call takes effect; nobody hears how it ended."""

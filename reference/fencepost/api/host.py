@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import IO, Any
 
 from fencepost.api.access import Access
 from fencepost.api.artifacts import Artifacts, Source, Verified
 from fencepost.api.face import Face
 from fencepost.api.front import Front
+from fencepost.api.kept import Kept
 from fencepost.api.plane import Plane
 from fencepost.api.steward import PATIENCE_SECONDS, Steward
-from fencepost.api.store import Store
+from fencepost.durable.store import Store as Database
 from fencepost.management.state import Rules, State
 
 
 class ApiHost:
     """Host API v2 at an origin, with all that it deploys; `app` is its ASGI application.
 
-    Raises NodeMissing where there is no Node, and StoreUnavailable where the store cannot be read.
+    `place` is the database: a file of SQLite, a URL, or `:memory:`. Raises NodeMissing where there is no
+    Node, and StoreUnavailable, ValueError or SchemaRefused where the database cannot be used.
     """
 
     def __init__(
@@ -28,17 +31,19 @@ class ApiHost:
         sources: Iterable[Source] = (),
         *,
         verified: Verified | None = None,
-        store: Store | None = None,
+        place: str | Path = ":memory:",
         rules: Rules | None = None,
         patience: float = PATIENCE_SECONDS,
         log: IO[Any] | int | None = None,
     ) -> None:
         artifacts = Artifacts(sources, verified)
-        self.plane = Plane(self._state, artifacts, log=log)
+        self._database = Database(place)
         try:
-            self.steward = Steward(self.plane, artifacts, store=store, rules=rules, patience=patience)
+            self.plane = Plane(self._database, self._state, artifacts, log=log)
+            kept = Kept(self._database, rules or Rules())
+            self.steward = Steward(self.plane, artifacts, store=kept, rules=rules, patience=patience)
         except BaseException:
-            self.plane.end_contexts()
+            self._database.close()
             raise
         front = Front(self.plane.workers, origin)
         self.app = Face(self.steward.answer, access, origin, rules=self.steward.state.rules, other=front)
@@ -58,6 +63,7 @@ class ApiHost:
         """End everything that runs; may be called twice."""
         self.steward.close()
         self.plane.close()
+        self._database.close()
 
     def until_closed(self) -> None:
         """Return once this is closed, or has lost what runs its contexts."""

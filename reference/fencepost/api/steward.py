@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -146,6 +147,9 @@ class Steward:
                     pass
                 waiting = self._awaits()
             except StoreUnavailable:
+                waiting = True
+            except Exception as error:  # a fault of ours ends one look, and not the looking
+                traceback.print_exception(error)
                 waiting = True
             self._wake.wait(LOOK_SECONDS if waiting else IDLE_SECONDS)
 

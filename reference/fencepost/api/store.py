@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from fencepost.durable.store import StoreUnavailable
 from fencepost.management.state import State
 
-
-class StoreUnavailable(Exception):
-    """The change was not kept, and nothing of it ever will be; one line that says why."""
+__all__ = ["Memory", "Store", "StoreUnavailable"]
 
 
 class Store(Protocol):

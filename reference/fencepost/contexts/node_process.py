@@ -241,6 +241,14 @@ class Pool:
         return taken
 
     @property
+    def session(self) -> int:
+        """The session of all processes: the id of what starts them, which is started if need be."""
+        with self._lock:
+            if self._spawner is None:
+                self._spawner = Spawner(self._log)
+            return self._spawner.pid
+
+    @property
     def lost(self) -> bool:
         """Whether what starts processes is gone, so that there will be none any more."""
         with self._lock:
