@@ -5,9 +5,13 @@ failed check blames such a clause: that is a *kill*. A blame of any other clause
 that points at the wrong sentence helps nobody. What no directed scenario kills is left to generated ones.
 
 **Fair hosts.** Every scenario that is fair to every Host is run on the reference under every other choice of
-every open point, one at a time and in random combinations. Any check that does not pass is a false alarm.
-Scenarios that move megabytes of digits and escapes are run on every eighth of them, for they take as long as
-all the others together.
+every open point, one at a time and in random combinations. A few scenarios are generated
+for each as well. Any check that does not pass is a false alarm. Scenarios that move megabytes of digits and
+escapes are run on every eighth of them, for they take as long as all the others together.
+
+**Teeth.** How much generated scenarios find alone is measured apart: a faulty host is given them until one
+fails, and that is made small. Which clause it blames is what a user would have read. A miss is no failure of
+the self-test, for not every fault shows in what is generated.
 
 A job is a name, so that any process can do it; a host that never comes back is interrupted.
 """
@@ -37,6 +41,7 @@ from .scenario import Scenario, shipped
 By = Literal["directed", "generated", ""]
 
 SCENARIO_SECONDS = 60.0
+SEARCH_SECONDS = 900.0
 COSTLY = ("DOC/bytes-of-numbers", "DOC/bytes-of-text", "EVT/byte-bound-counts-canonical-form")
 COSTLY_EVERY = 8
 SEED = 1
@@ -61,7 +66,7 @@ SCOPES = {
     each.name: each
     for each in (
         Scope("quick", 10, False, 100, 0),
-        Scope("ci", 60, True, 600, 0),
+        Scope("ci", 60, True, 600, 3),
         Scope("soak", 300, True, 6000, 40),
     )
 }
@@ -104,6 +109,34 @@ class Fairness:
     def passed(self) -> bool:
         """Whether it came out qualified."""
         return not self.alarms and self.verdict == "qualified"
+
+
+@dataclass(frozen=True)
+class Teeth:
+    """What generated scenarios alone found of one faulty host: after how many of them, and the clause that
+    the failure blames, with those that it names besides; `size` counts entries of its schedule."""
+
+    fault: str
+    clause: str
+    also: tuple[str, ...]
+    meaning: str
+    profile: str
+    blamed: str = ""
+    named: tuple[str, ...] = ()
+    scenarios: int = 0
+    size: int = 0
+    detail: str = ""
+    seconds: float = 0.0
+
+    @property
+    def caught(self) -> bool:
+        """Whether a scenario failed."""
+        return bool(self.blamed)
+
+    @property
+    def rightly(self) -> bool:
+        """Whether the clause that is blamed is one that the host breaks."""
+        return self.blamed in (self.clause, *self.also)
 
 
 class Interrupted(BaseException):
@@ -257,7 +290,8 @@ def _generated_alarms(host: str, scope: Scope, place: int) -> list[str]:
     from .generate.profiles import Profile
     from .generate.search import search
 
-    found = search(resolve(host), Profile("self-test", scope.generated, 20, 5.0), SEED + place)
+    profile = Profile("self-test", scope.generated, 15, 5.0)
+    found = search(resolve(host), profile, SEED + place)  # each host has scenarios of its own
     return [_alarm(each) for each in found.results if each.outcome != "passed"]
 
 
@@ -271,23 +305,68 @@ def _alarm(result: CheckResult) -> str:
     return f"{result.scenario} {result.outcome}: {' '.join(said) or ', '.join(result.missing)}"
 
 
+# Teeth
+
+
+def teeth(fault: Fault, profile: str, seed: int = SEED) -> Teeth:
+    """Generate scenarios of a profile for a faulty host until one fails."""
+    from .generate.profiles import PROFILES
+    from .generate.search import Search
+
+    began = time.perf_counter()
+    search = Search(lambda: InProcess(fault.make()), PROFILES[profile], most=1)
+    results: dict[str, Any] = {}
+    try:
+        with limited(SEARCH_SECONDS):
+            found = search.run(seed)
+    except Interrupted:
+        results["detail"] = f"the host did not come back within {SEARCH_SECONDS:g} s"
+    else:
+        for failure in search.failures.values():
+            verdict = failure.verdict
+            results |= {"blamed": verdict.blamed(), "named": verdict.clauses}
+            results["size"] = len(failure.document["schedule"])
+        broken = [each.detail for each in found.results if each.outcome == "errored"]
+        results["detail"] = broken[0].splitlines()[0] if broken else ""
+    return Teeth(
+        fault.name,
+        fault.clause,
+        fault.also,
+        fault.meaning,
+        profile,
+        scenarios=search.coverage.scenarios,
+        seconds=time.perf_counter() - began,
+        **results,
+    )
+
+
 # Jobs
+
+Result = Kill | Fairness | Teeth
 
 
 @dataclass(frozen=True)
 class Job:
-    """One host to try: a fault by name, or a fair host by its HOST string and place."""
+    """One host to try: a fault by name, by all scenarios or by generated ones of a profile alone, or a fair
+    host by its HOST string and place."""
 
-    kind: Literal["fault", "latitude"]
+    kind: Literal["fault", "latitude", "teeth"]
     name: str
     place: int = 0
+    profile: str = ""
+    seed: int = SEED
 
 
-def do(job: Job, scope: Scope) -> Kill | Fairness:
+def do(job: Job, scope: Scope) -> Result:
     """Do one job; called in whatever process there is."""
     if job.kind == "fault":
         return kill(load()[job.name], scope)
+    if job.kind == "teeth":
+        return teeth(load()[job.name], job.profile, job.seed)
     return fairness(job.name, scope, job.place)
 
 
-__all__ = ["SCOPES", "Fairness", "Job", "Kill", "Scope", "blamed_clauses", "do", "fairness", "kill"]
+__all__ = [
+    *("SCOPES", "Fairness", "Job", "Kill", "Result", "Scope", "Teeth"),
+    *("blamed_clauses", "do", "fairness", "kill", "teeth"),
+]

@@ -10,11 +10,13 @@ from fencepost_conformance import scenario as scenarios
 from fencepost_conformance import selftest
 from fencepost_conformance.cli import application, self_test
 from fencepost_conformance.faults.table import TABLE, Fault
+from fencepost_conformance.generate import profiles
+from fencepost_conformance.generate.profiles import Profile
 from fencepost_conformance.hosts import UnknownHost, is_ours, latitude, resolve
 from fencepost_conformance.hosts.reference import ReferenceAdapter
 from fencepost_conformance.inprocess import InProcess
-from fencepost_conformance.report import kill_table
-from fencepost_conformance.selftest import Fairness, Job, Kill, Scope
+from fencepost_conformance.report import kill_table, teeth
+from fencepost_conformance.selftest import Fairness, Job, Kill, Scope, Teeth
 
 DIRECTED = Scope("directed", 2, False, 0, 0)
 FEW = scenarios.select(scenarios.shipped(), only=["WFE/*", "EVT/two-equal-events"], heavy=False)
@@ -124,6 +126,90 @@ def test_every_other_choice_stands_alone_once_and_combinations_repeat_with_their
         latitude.make(host)
 
 
+def test_fair_hosts_are_given_generated_scenarios_of_their_own(monkeypatch):
+    seeds = []
+
+    def search(connect, profile, seed):
+        seeds.append((seed, profile.examples))
+        return type("Found", (), {"results": []})
+
+    monkeypatch.setattr("fencepost_conformance.generate.search.search", search)
+    scope = Scope("generating", 0, False, 0, 3)
+    for place in (0, 1):
+        assert selftest.fairness("latitude:wait_match=fresh-context", scope, place, FEW).passed
+    assert seeds == [(selftest.SEED, 3), (selftest.SEED + 1, 3)]
+    assert selftest.SCOPES["ci"].generated > 0
+
+
+def test_a_generated_failure_on_a_fair_host_is_a_false_alarm():
+    seen = selftest.fairness("fault:every-id-is-known", Scope("generating", 0, False, 0, 20), 0, FEW)
+    assert any(alarm.startswith("generated/BND-4") for alarm in seen.alarms)
+
+
+# Teeth
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    monkeypatch.setattr(profiles, "PROFILES", {"quick": Profile("quick", 12, 12, 5.0)})
+
+
+def test_generated_scenarios_alone_catch_a_fault_and_blame_its_clause(tiny):
+    seen = selftest.teeth(named("every-id-is-known"), "quick")
+    assert (seen.caught, seen.rightly, seen.blamed) == (True, True, "BND-4")
+    assert 1 <= seen.scenarios <= 12
+    assert seen.size == 1
+
+
+def test_what_generated_scenarios_do_not_show_is_told_as_missed(tiny):
+    seen = selftest.teeth(SOUND, "quick")
+    assert (seen.caught, seen.rightly, seen.blamed, seen.named) == (False, False, "", ())
+    assert seen.scenarios >= 12
+
+
+def test_a_host_that_never_comes_back_from_generated_scenarios_is_told(tiny, monkeypatch):
+    class Endless(ReferenceAdapter):
+        def create(self, id, params):
+            while True:
+                pass
+
+    monkeypatch.setattr(selftest, "SEARCH_SECONDS", 0.2)
+    seen = selftest.teeth(Fault("endless", "WFE-2", (), "It hangs.", Endless), "quick")
+    assert not seen.caught
+    assert "did not come back" in seen.detail
+
+
+TEETH = [
+    Teeth("a", "WFE-2", (), "A.", "quick", "WFE-2", ("WFE-2", "WFE-8"), 3, 4),
+    Teeth("b", "WFE-2", ("WFE-8",), "B.", "quick", "SLP-2", ("SLP-2", "WFE-8"), 5, 6),
+    Teeth("c", "WFE-2", (), "C.", "quick", "SLP-2", ("SLP-2",), 5, 6),
+    Teeth("d", "WFE-2", (), "D.", "quick", scenarios=60),
+]
+
+
+def test_the_figures_say_how_many_are_caught_and_how_well_they_are_blamed():
+    found = teeth.document("quick", 7, TEETH, 1.0)
+    assert [teeth.standing(each) for each in found["faults"]] == ["rightly", "named", "wrongly", "missed"]
+    assert teeth.numbers(found) == (
+        "generated scenarios alone (profile quick, seed 7) catch 3 of 4 faulty hosts; "
+        "the clause that is blamed is right for 1, and named beside another for 1"
+    )
+
+
+def test_the_kill_table_may_have_a_column_for_them():
+    found = teeth.document("quick", 7, TEETH, 1.0)
+    made = kill_table.document("ci", [Kill("b", "WFE-2", (), "B."), Kill("new", "WFE-2", (), "N.")], [], 1.0)
+    text = kill_table.page(made, "fencepost self-test", found)
+    assert "| size | generated |" in text
+    assert "| `b` | B. | WFE-2 | **missed** |  |  |  | SLP-2 (named) |" in text
+    assert "| `new` | N. | WFE-2 | **missed** |  |  |  |  |" in text
+    assert "catch 3 of 4 faulty hosts" in text
+    assert (
+        "generated"
+        not in kill_table.page(made, "fencepost self-test").split("\n## ")[0].split("| fault |")[1]
+    )
+
+
 # Hosts by name
 
 
@@ -185,6 +271,32 @@ def test_a_false_alarm_ends_it_badly(command):
     ran = command([Job("latitude", "fault:newest-first")])
     assert ran.exit_code == 1
     assert "FALSE ALARM fault:newest-first" in ran.output
+
+
+def test_only_generated_measures_and_ends_well(command, tiny, tmp_path, monkeypatch):
+    monkeypatch.setitem(TABLE, "sound", SOUND)
+    jobs = [Job("fault", "every-id-is-known"), Job("fault", "sound")]
+    file, page = tmp_path / "teeth.json", tmp_path / "kills.md"
+    ran = command(jobs, "--only", "generated", "--json", str(file))
+    assert ran.exit_code == 0, ran.output
+    assert "catch 1 of 2 faulty hosts" in ran.output
+    assert [each["caught"] for each in json.loads(file.read_text())["faults"]] == [True, False]
+    ran = command([Job("fault", "every-id-is-known")], "--page", str(page), "--teeth", str(file))
+    assert "BND-4 (rightly)" in page.read_text()
+
+
+@pytest.mark.parametrize("more", [["--latitude", "*"], ["--page", "x.md"]])
+def test_only_generated_takes_no_fair_hosts_and_writes_no_page(command, more):
+    ran = command([], "--only", "generated", *more)
+    assert ran.exit_code == 2
+    assert "--only generated takes no" in ran.output
+
+
+def test_a_file_that_is_no_teeth_is_trouble(command, tmp_path):
+    (tmp_path / "no.json").write_text("{}")
+    ran = command([], "--page", str(tmp_path / "x.md"), "--teeth", str(tmp_path / "no.json"))
+    assert ran.exit_code == 2
+    assert "is not what --only generated --json writes" in ran.output
 
 
 def test_globs_choose_and_one_that_matches_nothing_is_trouble():

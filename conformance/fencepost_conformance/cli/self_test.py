@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import TypeVar
 
 import click
 from rich import box
@@ -20,9 +21,9 @@ from rich.text import Text
 
 from ..faults import load
 from ..hosts import latitude
-from ..report import facts, kill_table
+from ..report import facts, kill_table, teeth
 from ..report.console import STYLE, print_table
-from ..selftest import SCOPES, SEED, Fairness, Job, Kill, Scope, do
+from ..selftest import SCOPES, SEED, Fairness, Job, Kill, Result, Scope, Teeth, do
 from . import screen
 from .trouble import Trouble, of_file
 
@@ -33,6 +34,11 @@ from .trouble import Trouble, of_file
     type=click.Choice(list(SCOPES)),
     default="ci",
     help="How many fair hosts are tried, and with which scenarios.",
+)
+@click.option(
+    "--only",
+    type=click.Choice(["generated"]),
+    help="Measure what generated scenarios of the profile find alone; with it only faulty hosts are tried.",
 )
 @click.option("--fault", "faults", metavar="GLOB", help="Try only faulty hosts whose name or clause matches.")
 @click.option("--latitude", "latitudes", metavar="GLOB", help="Try only fair hosts whose name matches.")
@@ -48,14 +54,23 @@ from .trouble import Trouble, of_file
     metavar="FILE",
     help="Write the kill table as a page in Markdown.",
 )
+@click.option(
+    "--teeth",
+    "teeth_path",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Add to the page what --only generated wrote as JSON.",
+)
 def command(
     profile: str,
+    only: str | None,
     faults: str | None,
     latitudes: str | None,
     seed: int,
     jobs: int | None,
     json_path: Path | None,
     page_path: Path | None,
+    teeth_path: Path | None,
 ) -> None:
     """Try the kit: every faulty host must be caught and rightly blamed, every fair one must qualify.
 
@@ -63,26 +78,45 @@ def command(
     the points that the Form leaves open. With --fault or --latitude alone only hosts of that kind are tried.
     Exit status: 0 all of it holds, 1 a fault was missed or wrongly blamed, or there was a false alarm.
 
+    With --only generated the faulty hosts are given generated scenarios of the profile, and nothing else,
+    until one fails: the table says of each fault whether it was caught, after how many scenarios, and
+    which clause was blamed. That is a measurement, and its exit status is 0.
+
     \b
     Examples:
       fencepost self-test
+      fencepost self-test --only generated --profile quick
       fencepost self-test --fault 'WFE-*'
       fencepost self-test --latitude 'clock=*' --profile quick
     """
     scope = SCOPES[profile]
-    work = list(chosen(scope, faults, latitudes, seed))
+    if only is not None and (latitudes or page_path or teeth_path):
+        raise Trouble("--only generated takes no --latitude, --page or --teeth; leave them out")
+    generated = _teeth(teeth_path)
+    if only is None:
+        work = list(chosen(scope, faults, latitudes, seed))
+    else:
+        faulty = chosen(scope, faults or "*", None, seed)
+        work = [Job("teeth", each.name, 0, profile, seed) for each in faulty]
     began = time.monotonic()
     with screen.progress(len(work)) as advance:
         found = []
         for result in run(work, scope, jobs or os.cpu_count() or 1):
             found.append(result)
-            advance(result.fault if isinstance(result, Kill) else result.host)
-    kills, fair = sorted_kills(found), sorted_hosts(found)
+            advance(result.host if isinstance(result, Fairness) else result.fault)
+    if only is not None:
+        bites = sorted_by_table([each for each in found if isinstance(each, Teeth)])
+        measured = teeth.document(profile, seed, bites, time.monotonic() - began)
+        _write(json_path, json.dumps(measured, indent=1) + "\n")
+        show_teeth(screen.console(), measured)
+        return
+    kills = sorted_by_table([each for each in found if isinstance(each, Kill)])
+    fair = sorted_hosts(found)
     made = kill_table.document(profile, kills, fair, time.monotonic() - began)
     _write(json_path, json.dumps(made, indent=1) + "\n")
-    _write(page_path, kill_table.page(made, f"fencepost self-test --profile {profile}"))
+    _write(page_path, kill_table.page(made, f"fencepost self-test --profile {profile}", generated))
     show(screen.console(), kills, fair, made)
-    click.get_current_context().exit(0 if all(each.passed for each in found) else 1)
+    click.get_current_context().exit(0 if all_passed(kills, fair) else 1)
 
 
 def chosen(scope: Scope, faults: str | None, latitudes: str | None, seed: int) -> Iterator[Job]:
@@ -107,7 +141,7 @@ def _matches(name: str, glob: str | None) -> bool:
     return glob is None or fnmatch.fnmatchcase(name, glob)
 
 
-def run(work: Sequence[Job], scope: Scope, processes: int) -> Iterable[Kill | Fairness]:
+def run(work: Sequence[Job], scope: Scope, processes: int) -> Iterable[Result]:
     """Do the jobs, each result as it comes; in this process where one is enough."""
     if processes == 1 or len(work) == 1:
         yield from (do(job, scope) for job in work)
@@ -118,15 +152,21 @@ def run(work: Sequence[Job], scope: Scope, processes: int) -> Iterable[Kill | Fa
             yield future.result()
 
 
-def sorted_kills(found: Iterable[Kill | Fairness]) -> list[Kill]:
+def all_passed(kills: Sequence[Kill], fair: Sequence[Fairness]) -> bool:
+    """Whether every faulty host was caught and rightly blamed, and every fair one left alone."""
+    return all(each.passed for each in kills) and all(each.passed for each in fair)
+
+
+Faulty = TypeVar("Faulty", Kill, Teeth)
+
+
+def sorted_by_table(found: Iterable[Faulty]) -> list[Faulty]:
     """The faulty hosts in the order of the table."""
     order = {name: place for place, name in enumerate(load())}
-    return sorted(
-        (each for each in found if isinstance(each, Kill)), key=lambda each: order.get(each.fault, len(order))
-    )
+    return sorted(found, key=lambda each: order.get(each.fault, len(order)))
 
 
-def sorted_hosts(found: Iterable[Kill | Fairness]) -> list[Fairness]:
+def sorted_hosts(found: Iterable[Result]) -> list[Fairness]:
     """The fair hosts, false alarms first."""
     fair = [each for each in found if isinstance(each, Fairness)]
     return sorted(fair, key=lambda each: (each.passed, each.host))
@@ -160,6 +200,38 @@ def show(output: Console, kills: Sequence[Kill], fair: Sequence[Fairness], made:
             for alarm in host.alarms[:5]:
                 screen.say(output, f"  {facts.plain(alarm)}")
     screen.say(output, f"{kill_table.numbers(made)}; {made['seconds']:.0f} s")
+
+
+_STYLE_OF_STANDING = {"rightly": None, "named": STYLE["unmeasured"]}
+
+
+def show_teeth(output: Console, measured: teeth.Document) -> None:
+    """Print what generated scenarios found alone, and the figures."""
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for name in ("fault", "breaks", "caught", "blamed", "after", "size"):
+        table.add_column(name, no_wrap=name == "fault")
+    for row in measured["faults"]:
+        word = teeth.standing(row)
+        after, size = (str(row[key]) if row["caught"] else "" for key in ("scenarios", "size"))
+        cells = (row["fault"], row["clause"], word, row["blamed"], after, size)
+        table.add_row(*map(Text, cells), style=_STYLE_OF_STANDING.get(word, STYLE["failed"]))
+    print_table(output, table)
+    for row in measured["faults"]:
+        if row["detail"]:
+            screen.say(output, f"fault:{row['fault']}: {facts.plain(row['detail'])}", STYLE["errored"])
+    screen.say(output, f"{teeth.numbers(measured)}; {measured['seconds']:.0f} s")
+
+
+def _teeth(path: Path | None) -> teeth.Document | None:
+    if path is None:
+        return None
+    try:
+        found: teeth.Document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Trouble(f"{path} cannot be read as JSON; write it with --only generated --json") from error
+    if not isinstance(found, dict) or found.get("format") != teeth.FORMAT:
+        raise Trouble(f"{path} is not what --only generated --json writes")
+    return found
 
 
 def _write(path: Path | None, text: str) -> None:

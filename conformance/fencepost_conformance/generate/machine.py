@@ -43,7 +43,7 @@ JUDGED_EVERY = 60  # entries: the judge begins anew each time
 _FAR = (LEASE, RETENTION)
 MOST_CREATES = 5  # in one scenario
 MOST_FLIGHTS = 2  # calls begun and not awaited: what each came to doubles what is possible
-EPILOGUE = 3  # deadlines that are waited for at the end
+EPILOGUE = 6  # times that something is waited for at the end, or sent
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
@@ -295,7 +295,7 @@ class ScenarioMachine(RuleBasedStateMachine):
     # The end
 
     def teardown(self) -> None:
-        """Let everything come to an end, have the whole judged, and take the Host down."""
+        """Let what goes on come to an end, have the whole judged, and take the Host down."""
         if not self._begun or self._broken:
             return
         try:
@@ -320,11 +320,20 @@ class ScenarioMachine(RuleBasedStateMachine):
             self._release(gate)
         self._settle()
         self._look(*stage.ids)
-        for _ in range(EPILOGUE):
-            if (wake := stage.next_wake()) is not None:
+        for turn in range(EPILOGUE):
+            awaited = [] if turn % 2 else stage.awaited_now()
+            wake = None if awaited else stage.next_wake()
+            if not awaited and wake is None:
+                continue
+            for id, type in awaited:
+                self._play(self._event(id, type, "numbered"))
+            if wake is not None:
                 self._advance_to(wake.at)
-                self._settle()
-                self._look()
+            for gate in stage.closed_gates():
+                self._play({"release": gate})
+                stage.released.add(gate)
+            self._settle()
+            self._look()
 
     # Helpers
 

@@ -15,14 +15,14 @@ be late, and never early by more than the tolerance.
 
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any
 
 from ..adapter import Handshake
 from ..observations import Observation
 from ..run import word_of
 from ..scenario import Scenario
-from .blame import of_documents
+from .blame import Witnesses, of_programs, ranked
 from .calling import CALLS
+from .contents import of_contents
 from .instruments import INSTRUMENTS, Handler
 from .judgement import MILLISECONDS, Judgement
 from .latitudes import stances, traits
@@ -32,7 +32,6 @@ from .verdict import Admitted, NotAdmitted, Refused, Unjudged, Verdict
 __all__ = ["Admitted", "NotAdmitted", "Verdict", "judge"]
 
 _MOST_CLAUSES = 8
-_FOREMOST = 2  # of a refusal's own clauses, before what speaks about odd values in the programs
 
 _ENTRIES: Mapping[str, Handler] = {**INSTRUMENTS, **CALLS}
 
@@ -73,7 +72,7 @@ def _pass(judgement: Judgement, scenario: Scenario, observations: Sequence[Obser
                     judgement.at(each)
                 _ENTRIES[word](judgement, entry, shown)
             except Refused as refused:
-                return _refusal(index, word, entry, scenario, refused)
+                return _refusal(index, word, scenario, refused)
             except Unjudged as reason:
                 return Admitted((f"not judged from schedule[{index}] on: {reason}",))
     finally:
@@ -83,17 +82,17 @@ def _pass(judgement: Judgement, scenario: Scenario, observations: Sequence[Obser
     )
 
 
-def _refusal(
-    index: int, word: str, entry: Mapping[str, Any], scenario: Scenario, refused: Refused
-) -> NotAdmitted:
-    """The answer to a refusal; what is odd in the entry, or in the programs, may speak against it as well."""
-    first, rest = refused.clauses[:_FOREMOST], refused.clauses[_FOREMOST:]
-    named = dict.fromkeys([*of_documents(entry), *first, *of_documents(scenario.programs), *rest])
-    clauses = list(named)
+def _refusal(index: int, word: str, scenario: Scenario, refused: Refused) -> NotAdmitted:
+    """The answer to a refusal; the scenario up to it is a witness as well."""
+    shown = seen(refused.seen)
+    answer, trail, hints = refused.witnesses
+    answer = (*of_programs(shown, refused.possible, scenario.programs), *answer)
+    contents = of_contents(scenario.schedule[: index + 1], scenario.programs)
+    clauses = ranked(Witnesses(answer, trail, hints), contents)
     return NotAdmitted(
         index,
         word,
-        seen(refused.seen),
+        shown,
         refused.possible,
         refused.states,
         tuple(clauses[:_MOST_CLAUSES]),

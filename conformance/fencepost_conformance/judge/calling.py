@@ -9,6 +9,7 @@ from fencepost.machine.replies import Unproven
 
 from ..adapter import Answer
 from ..observations import IN_FLIGHT, NO_ANSWER, Observation
+from .blame import Witnesses
 from .callers import Call, action_of
 from .instruments import resource
 from .judgement import Entry, Judgement
@@ -39,11 +40,13 @@ def _call(judgement: Judgement, entry: Entry, answer: Any) -> None:
     elif not made.known:
         _answer(Track(judgement.world, ""), made.actions, answer)
     elif not judgement.world.backend_up:
-        raise Refused(answer, [{"error": "backend_unavailable"}], judgement.track(made.id).told(), ("BND-8",))
+        raise Refused(
+            answer, [{"error": "backend_unavailable"}], judgement.track(made.id).told(), Witnesses(("BND-8",))
+        )
     else:
         _answer(judgement.track(made.id), made.actions, answer)
         if "create" in entry and not failed and answer.value != made.id:
-            raise Refused(answer, [{"ok": made.id}], [], ("BND-1",))
+            raise Refused(answer, [{"ok": made.id}], [], Witnesses(("BND-1",)))
         judgement.wake(made.id)
     if "create" in entry and "as" in entry and isinstance(answer, Answer) and not failed:
         judgement.variables[entry["as"]] = answer.value
@@ -148,7 +151,7 @@ def _landed(judgement: Judgement, name: str, answer: Any, keep: bool = False) ->
         if _lands(track, state, name, answer)
     }
     if not kept:
-        raise Refused(answer, _landings(track, name), track.told(), ("TRM-1", "TRM-5", "BND-1"))
+        raise Refused(answer, _landings(track, name), track.told(), Witnesses(("TRM-1", "TRM-5", "BND-1")))
     track.states = kept
     judgement.wake(track.id)
 

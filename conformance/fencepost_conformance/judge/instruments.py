@@ -17,6 +17,7 @@ from fencepost.machine.state import Instance
 from ..adapter import Answer
 from ..observations import NO_ANSWER, Observation
 from ..probe.values import build
+from .blame import Witnesses
 from .judgement import MILLISECONDS, Entry, Judgement
 from .states import FOREVER, State, Trap, follow
 from .tallies import hold_statuses
@@ -210,7 +211,7 @@ def _purged(track: Track, seen: Any) -> None:
     closure = track.closure(track.states)
     gone = {state: trail for state, trail in closure.items() if isinstance(state.slot, Vacant)}
     if not gone:
-        raise Refused(seen, ["the Operation is unfinished"], track.told(), ("DEL-3", "DEL-4"))
+        raise Refused(seen, ["the Operation is unfinished"], track.told(), Witnesses(("DEL-3", "DEL-4")))
     track.put(gone)
 
 

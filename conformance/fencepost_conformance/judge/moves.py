@@ -159,9 +159,7 @@ class Moves:
             may |= {each for each in self._enabled_at(slot, self.world.late)[0] if type(each) not in kinds}
         for action in sorted(may, key=lambda each: type(each).__name__):
             yield from self._enabled(state, slot, action, action in must)
-        if (
-            slot.owner and self.world.late >= slot.ends_at
-        ):  # LIF-5: it cannot commit, and need not renew
+        if slot.owner and self.world.late >= slot.ends_at:  # LIF-5: it cannot commit, and need not renew
             lapsed = evolve(slot, lease_until=self.world.now)
             yield from self._applied(state, lapsed, Expire(self.world.now), False)
         if slot.closed and not slot.contexts:

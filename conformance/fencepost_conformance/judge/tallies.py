@@ -13,7 +13,7 @@ from fencepost.machine.actions import ReadStatus
 from fencepost.machine.replies import StatusAnswer
 from fencepost.machine.state import Instance
 
-from .blame import of_effects, ordered
+from .blame import RUNS, Witnesses, of_effects, of_marks
 from .moves import ANY_MARK
 from .states import State
 from .track import Track
@@ -86,25 +86,27 @@ class Tallies:
             raise self._refused({"effects": {name: seen}}, name, ids, tracks)
 
     def _refused(self, seen: Any, name: str, ids: Iterable[str], tracks: Mapping[str, Track]) -> Refused:
+        ids = list(ids) or list(tracks)  # nobody can have begun it: it may have been anybody
         sums = _sums([{state.effects.get(name, 0) for state in tracks[id].states} for id in ids])
         possible = [{"effects": {name: each}} for each in sorted(sums or ())]
         states = [line for id in ids for line in tracks[id].told()]
         count = seen["effects"][name]
         trails = [clause for id in ids for clause in tracks[id].trail()]
-        clauses = ordered(of_effects(count, sums or ()), trails)
-        return Refused(seen, possible, states, clauses, f"effects of {name}")
+        furthest = [state for id in ids for state in tracks[id].furthest()]
+        answer = tuple(of_effects(name, count, sums or (), furthest))
+        return Refused(seen, possible, states, Witnesses(answer, tuple(trails)), f"effects of {name}")
 
 
 def _hold_runs(id: str, seen: int, track: Track | None) -> None:
     """A Host may always start one more context, but none of an instance that it does not have."""
     if track is None:
-        raise Refused({"runs": {id: seen}}, [{"runs": {id: 0}}], [], ("BND-3", "ABI-2"))
+        raise Refused({"runs": {id: seen}}, [{"runs": {id: 0}}], [], Witnesses(("BND-3", "ABI-2")))
     kept = [state for state in track.states if state.runs == seen or 1 <= state.runs < seen]
     if not kept:
         least = sorted({state.runs for state in track.states})
         possible = [{"runs": {id: {"atLeast": each}}} for each in least]
-        clauses = ordered(("CTX-3", "ABI-2", "DO-5"), track.trail())
-        raise Refused({"runs": {id: seen}}, possible, track.told(), clauses)
+        witnesses = Witnesses(RUNS, tuple(track.trail()))
+        raise Refused({"runs": {id: seen}}, possible, track.told(), witnesses)
     _narrow(track, kept)
 
 
@@ -122,9 +124,8 @@ def _hold_mark(label: str, seen: int, tracks: list[Track]) -> None:
         known = sorted({state.marks.get(label, 0) for track in tracks for state in track.states} or {0})
         possible = [{"marks": {label: {"atLeast": each} if each else 0}} for each in known]
         states = [line for track in tracks for line in track.told()]
-        first = ["TRM-4", "STP-12", "STP-6", "TRM-1"] if seen else ["CTX-3"]
-        clauses = ordered(first, [clause for track in tracks for clause in track.trail()])
-        raise Refused({"marks": {label: seen}}, possible, states, clauses)
+        trail = tuple(clause for track in tracks for clause in track.trail())
+        raise Refused({"marks": {label: seen}}, possible, states, Witnesses(of_marks(seen), trail))
 
 
 def hold_statuses(observed: Any, tracks: Iterable[Track]) -> None:
@@ -143,7 +144,7 @@ def hold_statuses(observed: Any, tracks: Iterable[Track]) -> None:
         if not least[status] <= count <= most[status]:
             possible_counts = [{status: each} for each in range(least[status], most[status] + 1)]
             states = [line for track in tracks for line in track.told()]
-            raise Refused({status: count}, possible_counts, states, ("OBS-1",))
+            raise Refused({status: count}, possible_counts, states, Witnesses(("OBS-1",)))
 
 
 def _statuses(track: Track, state: State) -> set[str | None]:

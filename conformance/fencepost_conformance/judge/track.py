@@ -10,7 +10,7 @@ from fencepost.machine.records import evolve
 from fencepost.machine.replies import Unproven
 from fencepost.machine.state import Instance
 
-from .blame import of_answer, ordered
+from .blame import Witnesses, hints_of, of_answer
 from .moves import Moves, Outlook
 from .replies import explains, seen, told
 from .states import FOREVER, State, follow, undominated
@@ -129,9 +129,10 @@ class Track:
                 explained[state] = trail
         if not explained:
             possible = list(offered.values())
-            first = of_answer(seen(answer), possible, self.furthest())
-            speaking = ordered(first, [*self.trail(), *clauses])
-            raise Refused(answer, possible, self.told(), speaking)
+            speaking = tuple(of_answer(seen(answer), possible, self.furthest()))
+            hints = tuple(hints_of(seen(answer), possible))
+            witnesses = Witnesses(speaking, (*self.trail(), *clauses), hints)
+            raise Refused(answer, possible, self.told(), witnesses)
         self.put(explained)
 
     def offers(self, state: State, action: Action) -> list[Any]:

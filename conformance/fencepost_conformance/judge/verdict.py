@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .blame import Witnesses
+
 
 @dataclass(frozen=True)
 class Admitted:
@@ -52,12 +54,12 @@ class Refused(Exception):
         seen: Any,
         possible: Sequence[Any],
         states: Sequence[str],
-        clauses: Sequence[str],
+        witnesses: Witnesses,
         because: str = "",
     ) -> None:
         super().__init__(str(seen))
         self.seen, self.possible, self.states = seen, tuple(possible), tuple(states)
-        self.clauses, self.because = tuple(dict.fromkeys(clauses)), because
+        self.witnesses, self.because = witnesses, because
 
 
 class Unjudged(Exception):

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..selftest import Fairness, Kill
+from . import teeth
 
 FORMAT = "fencepost.self-test@1"
 
@@ -44,8 +45,10 @@ def numbers(found: Document) -> str:
     )
 
 
-def page(found: Document, command: str) -> str:
-    """The page of the docs, in Markdown."""
+def page(found: Document, command: str, generated: Document | None = None) -> str:
+    """The page of the docs, in Markdown; with a column for what generated scenarios find alone, if it is
+    given."""
+    alone = {} if generated is None else {each["fault"]: each for each in generated["faults"]}
     lines = [
         "# The kill table",
         "",
@@ -61,8 +64,10 @@ def page(found: Document, command: str) -> str:
         "`fencepost check fault:NAME` shows one of them. The size is that of the scenario, in schedule",
         "entries.",
         "",
-        "| fault | what is broken | breaks | caught by | blamed | scenario | size |",
-        "|---|---|---|---|---|---|---|",
+        *_told(generated),
+        "| fault | what is broken | breaks | caught by | blamed | scenario | size |"
+        + " generated |" * bool(alone),
+        "|---|---|---|---|---|---|---|" + "---|" * bool(alone),
     ]
     for each in found["faults"]:
         cells = (
@@ -73,12 +78,24 @@ def page(found: Document, command: str) -> str:
             each["blamed"],
             each["scenario"] and f"`{each['scenario']}`",
             str(each["size"] or ""),
+            *([teeth.cell(alone.get(each["fault"]))] if alone else []),
         )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     alarms = [f"- `{each['host']}`: {alarm}" for each in found["latitudes"] for alarm in each["alarms"]]
     lines += ["", "## Fair hosts", ""]
     lines += alarms or [f"{len(found['latitudes'])} hosts, no false alarm."]
     return "\n".join(lines) + "\n"
+
+
+def _told(generated: Document | None) -> list[str]:
+    if generated is None:
+        return []
+    said = teeth.numbers(generated)
+    return [
+        f"Told by `fencepost self-test --only generated`: {said}. The last column shows the clause that is",
+        "blamed there; what generation cannot reach, such as a request to the management API, it misses.",
+        "",
+    ]
 
 
 __all__ = ["document", "numbers", "page"]

@@ -198,10 +198,11 @@ def commit_attempt(instance: Instance, action: CommitAttempt) -> Transition:
         finished = put_step(instance, name, step._replace(outcome=outcome), contexts=closed)
         return Transition(finished, Recorded(outcome), ("DO-4", "DO-6"))
     failed = fail_attempt(step, action.now)  # DO-4, DO-8
+    unfit = ("DO-8",) if isinstance(action.result, Unfit) else ()
     if failed.outcome is None or latitude.final_rejection == "fresh-context":
-        return Transition(fence(put_step(instance, name, failed)), Parked(), ("DO-3", "DO-5"))  # DO-5
+        return Transition(fence(put_step(instance, name, failed)), Parked(), ("DO-3", "DO-5", *unfit))  # DO-5
     return Transition(
-        put_step(instance, name, failed, contexts=closed), Recorded(failed.outcome), ("DO-7", "ERR-1")
+        put_step(instance, name, failed, contexts=closed), Recorded(failed.outcome), ("DO-7", "ERR-1", *unfit)
     )
 
 
