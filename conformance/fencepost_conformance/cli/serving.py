@@ -95,9 +95,7 @@ def command(
     signal.signal(signal.SIGTERM, _end)
     if with_api:
         if module_or_file or name or pairs:
-            raise Trouble(
-                "--api serves what is deployed through it; leave out MODULE_OR_FILE, --class and --env"
-            )
+            raise Trouble("--api takes no MODULE_OR_FILE, --class or --env: classes are deployed through it")
         given = serving_api.Options(port, bundles, credentials, data, tls_certificate, tls_key)
         serving_api.serve(_server(), given)
         return
