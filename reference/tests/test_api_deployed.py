@@ -220,6 +220,36 @@ def test_a_delete_ends_everything_and_the_name_comes_back_empty(tmp_path: Path) 
         site.close()
 
 
+def test_what_has_left_the_weights_ends_in_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fencepost.api.steward.LEFT_SECONDS", 0.0)
+    site.ask("create", id="left")
+    site.until("left", "waiting")
+    steward, plane = site.host.steward, site.host.plane
+    assert site.version in steward.state.living  # the Worker's process
+    assert plane.contexts() == {site.version: 1}
+    plane.cut(frozenset({site.version}))
+    assert plane.contexts() == {}
+    assert site.ask("status", id="left").json == {"status": "waiting"}  # it has weight, and starts again
+
+
+def test_a_version_that_runs_is_not_deleted_and_has_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Desk(tmp_path) as desk:
+        worker = desk.client.made("ModuleWorker", {})
+        bundle = desk.client.made("WorkerBundle", published(tmp_path, '{"Report": true}\n'))
+        spec = {"worker": reference(worker), "bundle": reference(bundle), "handlers": []}
+        version = desk.client.made("WorkerVersion", spec)
+        desk.plane.running = {version}
+        assert desk.client.change("DELETE", version).code == "dependency_conflict"
+        assert desk.plane.ended == set()
+        monkeypatch.setattr("fencepost.api.steward.LEFT_SECONDS", 0.0)
+        desk.client.made("ModuleWorker", {})
+        assert desk.plane.ended == {version}
+        desk.plane.running = set()
+        assert desk.client.settled(desk.client.change("DELETE", version))["status"] == "succeeded"
+
+
 def test_of_many_mutations_at_once_one_is_accepted(tmp_path: Path) -> None:
     with Desk(tmp_path) as desk, ThreadPoolExecutor(8) as hands:
         uid = desk.client.made("ModuleWorker", {})

@@ -32,7 +32,7 @@ from fencepost.management.machine import STATUSES
 from fencepost.management.state import State, of_kind
 
 _HELD = (
-    select(sql.instances.c.uid, sql.contexts.c.version)
+    select(sql.instances.c.uid, sql.instances.c.id, sql.contexts.c.token, sql.contexts.c.version)
     .select_from(sql.contexts)
     .join(sql.instances, sql.instances.c.number == sql.contexts.c.instance)
 )
@@ -159,9 +159,15 @@ class Plane:
     def contexts(self) -> Mapping[str, int]:
         """How many contexts run each Version."""
         found = dict(self.workers.contexts())
-        for _, version in self._database.rows(_HELD):
-            found[version] = found.get(version, 0) + 1
+        for row in self._database.rows(_HELD):
+            found[row.version] = found.get(row.version, 0) + 1
         return found
+
+    def cut(self, versions: frozenset[str]) -> None:
+        """Stop every context of these Versions, as if their owners were lost."""
+        self.workers.retire(versions)
+        for row in self._database.rows(_HELD.where(sql.contexts.c.version.in_(versions))):
+            self._worker.lost((row.uid, row.id), row.token)
 
 
 def _purged(unit: Unit, uid: str) -> bool:

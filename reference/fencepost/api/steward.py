@@ -43,6 +43,9 @@ LOOK_SECONDS = 0.05
 """How often what is awaited is asked for again: bytes that have not come, a stop that is not proven."""
 
 IDLE_SECONDS = 5.0
+LEFT_SECONDS = 15 * 60.0
+"""How long contexts of a Version that has left the weights may go on, by the Form."""
+
 PATIENCE_SECONDS = 60.0
 """How long the bytes of a bundle are waited for."""
 
@@ -61,6 +64,9 @@ class DataPlane(Protocol):
 
     def retire(self, worker: str) -> bool:
         """Stop every context of a Worker without a Deployment; whether that is proven."""
+
+    def cut(self, versions: frozenset[str]) -> None:
+        """Stop every context of these Versions, whose time is over."""
 
     def exports(self, source: str, name: str) -> Mapping[str, bool] | None:
         """Of each export of a module, whether it is a Workflow class (ABI-1); None where it is broken."""
@@ -95,6 +101,7 @@ class Steward:
         self._selected: tuple[object, ...] = ()
         self._verifying: set[str] = set()
         self._verifier = ThreadPoolExecutor(1, "fencepost-verifier")
+        self._left: dict[str, float] = {}  # since when a Version that runs has had no weight
         self._waited: dict[str, float] = {}  # since when the bytes of a bundle are waited for
         self.state = self._store.load() or State(rules or Rules())
         self._thread = threading.Thread(target=self._look_after, name="fencepost-steward", daemon=True)
@@ -178,6 +185,8 @@ class Steward:
             if self._plane.retire(forms.deployment(self.state.resources[uid]).worker):
                 self._apply(Retired(0, uid))
         self._report_living()
+        if overdue := self._overdue():
+            self._plane.cut(overdue)
         if (selection := self._selection()) != self._selected:
             self._selected = selection
             self._plane.look_again()
@@ -204,6 +213,13 @@ class Steward:
         running = {uid for uid in self._plane.contexts() if uid in self.state.resources}
         for uid in running ^ self.state.living:
             self._apply(Living(0, uid, int(uid in running)))
+
+    def _overdue(self) -> frozenset[str]:
+        """The Versions that run although they have had no weight for too long."""
+        selected = {uid for active in self.state.active.values() for uid, _ in active.weights}
+        now = time.monotonic()
+        self._left = {uid: self._left.get(uid, now) for uid in self.state.living - selected}
+        return frozenset(uid for uid, since in self._left.items() if now - since >= LEFT_SECONDS)
 
     def _verify(self, resource: Resource) -> None:
         """Report what a verification found, in a thread of its own, since bytes may be slow."""
