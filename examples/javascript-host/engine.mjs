@@ -252,8 +252,8 @@ export class Engine {
     }
   }
 
-  #answer(owner, name, { points = [], ...answer }) {
-    points.forEach((point) => this.#spring(owner, point, name));
+  #answer(owner, name, { point, ...answer }) {
+    this.#spring(owner, point, name);
     if (Object.keys(answer).length > 0) owner.post({ word: "answered", ...answer });
   }
 

@@ -95,7 +95,7 @@ export const FAULTS = {
   "unsettled-allowed": fault("STP-8", "STP/unsettled-step-beats-the-outcome",
     instead("context", "active === null ? outcomeOf(result) : { isUnsettled: true }", "outcomeOf(result)")),
   "finally-at-suspension": fault("STP-12", "STP/suspension-runs-no-handler",
-    instead("rules", 'return { points: ["parked"] };', 'return { points: ["parked"], problem: "suspended" };'),
+    instead("rules", 'return { point: "parked" };', 'return { point: "parked", problem: "suspended" };'),
     instead("engine", "owner.token !== instance.owner && !", "owner.token !== instance.owner && owner.drained === owner.posted && !")),
   "undefined-is-no-outcome": fault("STP-13", "STP/undefined-is-an-outcome",
     instead("rules", "if (known?.outcome) return", 'if (known?.outcome?.value || known?.outcome?.error || known?.kind === "sleep" && known.outcome) return')),

@@ -100,13 +100,13 @@ const finish = (step, outcome) => { step.outcome = outcome; };
 function park(instance, step) {
   instance.parked = step.name;
   instance.owner = null;
-  return { points: ["parked"] };
+  return { point: "parked" };
 }
 
 /**
  * A step call of the present owner. `problem` says what is wrong with its arguments, `options` what was
  * right. The answer has the `outcome` of the step, or `run` for its effect, or a `problem`; where it has none
- * of these the context stops. `points` name what was committed.
+ * of these the context stops. `point` is one that a trap may be set at.
  */
 export function call(instance, { kind, name, problem, options }, now) {
   const known = instance.steps.get(name);
@@ -136,13 +136,13 @@ const CALLS = {
   sleep(instance, step, now) {
     if (now < step.deadline) return park(instance, step); // SLP-2
     finish(step, {}); // the deadline has passed, or there were 0 seconds to sleep (SLP-2, SLP-3)
-    return { outcome: step.outcome, points: ["committed"] };
+    return { outcome: step.outcome };
   },
   wait(instance, step, now) {
     const event = take(instance, step);
     if (event === undefined && now <= step.deadline) return park(instance, step); // WFE-3
     finish(step, event === undefined ? TIMED_OUT : { value: event.payload }); // one commit with `take` (WFE-2)
-    return { outcome: step.outcome, points: [event === undefined ? "committed" : "consumed"] };
+    return { outcome: step.outcome, point: event && "consumed" };
   },
 };
 
@@ -158,11 +158,11 @@ export function attempted(instance, { name, failure, value }, now) {
     step.deadline = now + delaySeconds(step) * SECOND; // DO-10
     if (step.deadline > now) park(instance, step);
     instance.owner = null; // also without delay it goes on in a fresh context (DO-5)
-    return { points: ["committed", "parked"] };
+    return { point: "committed" };
   } else {
     finish(step, { error: "step_failed", message: failure }); // DO-7
   }
-  return { outcome: step.outcome, points: ["committed"] };
+  return { outcome: step.outcome, point: "committed" };
 }
 
 /** Seconds from the failure of the last attempt to the next one (DO-3). */
