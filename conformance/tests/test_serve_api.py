@@ -97,6 +97,7 @@ def test_one_command_serves_the_api_and_a_signal_ends_it(tmp_path: Path) -> None
         (["serve", "--api", "--bundles", "no/such"], "there is no such folder"),
         (["serve", "--api", "--credential", "owner=UNSET_VARIABLE"], "set the variable UNSET_VARIABLE"),
         (["serve", "--api", "--credential", "owner"], "give PRINCIPAL=VARIABLE"),
+        (["serve", "--api", "--tls-certificate", "no/such.pem"], "No such file"),
     ],
 )
 def test_what_cannot_be_served_is_said_in_one_line(arguments: list[str], message: str) -> None:

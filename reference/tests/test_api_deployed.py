@@ -162,13 +162,14 @@ def test_a_handler_that_computes_for_ever_is_ended(site: Site, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ("export class Report { run() {} }", "no default export"),
         ("import x from 'other';\nexport class Report { run() {} }", "cannot be evaluated"),
         ("throw new Error('at once');", "cannot be evaluated"),
     ],
 )
 def test_a_version_that_cannot_be_evaluated_fails(site: Site, text: str, words: str) -> None:
     bundle = site.client.made("WorkerBundle", published(site.folder, text))
-    spec = {"worker": reference(site.worker), "bundle": reference(bundle), "handlers": []}
+    spec = {"worker": reference(site.worker), "bundle": reference(bundle), "handlers": ["fetch"]}
     shown = site.client.settled(site.client.create("WorkerVersion", spec))
     assert (shown["status"], shown["error"]["code"]) == ("failed", "verification_failed")
     assert words in shown["error"]["message"]

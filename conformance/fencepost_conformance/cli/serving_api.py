@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import ssl
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,6 +79,11 @@ def serve(server: Any, given: Options) -> None:
     from fencepost.durable.schema import SchemaRefused
 
     try:
+        if given.certificate:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(given.certificate, given.key)
+    except OSError as error:
+        raise Trouble(f"--tls-certificate, --tls-key: {because(error)}") from None
+    try:
         access = granted(given.credentials, os.environ)
         sources = [source(each) for each in given.bundles]
         listening = server.listen(given.port)
@@ -105,8 +111,6 @@ def serve(server: Any, given: Options) -> None:
             received = asyncio.run(
                 server.run(host.app, listening, host.until_closed, end, ready, **given.tls())
             )
-        except OSError as error:  # the certificate cannot be used
-            raise Trouble(f"--tls-certificate: {because(error)}") from None
         finally:
             host.close()
     if received is None:

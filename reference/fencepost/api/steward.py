@@ -260,4 +260,6 @@ class Steward:
             return Verify(0, uid, {}, str(problem))
         if exports is None:
             return Verify(0, uid, {}, "the main module cannot be evaluated; it may import nothing")
+        if forms.version(self.state.resources[uid]).handlers and "default" not in exports:
+            return Verify(0, uid, exports, "the main module has no default export, and so no handlers")
         return Verify(0, uid, exports)
