@@ -8,7 +8,8 @@ differences are collected; an adapter's fault ends it. A failed check beats an e
 not show what it is for.
 
 A *judged* scenario has no expectations: a judge is given what was seen, and what no Host may show is its
-difference. It blames one clause: the first that the scenario names, if that speaks against what was seen. A trap of it that never sprung shows nothing, and is no fault.
+difference. It blames one clause: the first that the scenario names, if that speaks against what was seen. A
+trap of it that never sprung shows nothing, and is no fault.
 """
 
 import time

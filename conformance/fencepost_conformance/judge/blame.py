@@ -134,8 +134,8 @@ def ranked(witnesses: Witnesses, contents: Mapping[str, float]) -> list[str]:
         worth = POINTS[kind]
         for place, clause in enumerate(clauses):
             points[clause] += max(worth.first - worth.loss * place, worth.least)
-    for clause, worth in contents.items():
-        points[clause] += worth
+    for clause, added in contents.items():
+        points[clause] += added
     return sorted(points, key=lambda clause: -points[clause]) or list(_NOBODY)
 
 
