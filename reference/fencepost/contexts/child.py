@@ -90,11 +90,13 @@ def main(connected: socket.socket, load: Loader) -> NoReturn:
     parent = _Parent(channel)
     params = start["params"]
     event = WorkflowEvent(start["id"], None if params is None else documents.decode(params.encode()))
-    execution = _ProcessExecution(load, start["class"], start["env"], event, parent, REFERENCE)
+    awake = threading.Event()
+    execution = _ProcessExecution(load, start["class"], start["env"], event, parent, REFERENCE, awake.set)
     while True:
+        awake.clear()
         signal = execution.turn()
         if isinstance(signal, Proposal):
             execution.deliver(parent.ask(proposal_out(signal)))
         elif isinstance(signal, Quiet):
             channel.send({"quiet": True})
-            block()  # it awaits something that nobody will settle
+            awake.wait()  # for a thread of the application's that settles what it awaits

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+from fencepost import documents
 from fencepost.durable.store import Store, StoreUnavailable
 from fencepost.host.calls import CallError
 from fencepost.host.engine import Engine, Key
@@ -79,6 +80,11 @@ def _looks(seconds: float | None) -> Any:
         pause = min(2 * pause, _LAST_LOOK_SECONDS)
 
 
+def _keepable(key: Key) -> Key:
+    """The key, or one under which nothing is ever held, where an id is no text that could be kept (BND-9)."""
+    return key if documents.scalars(key[1]) is not None else (key[0], "")
+
+
 class DurableHost(Engine):
     """The binding of one Workflow resource. One thread at a time."""
 
@@ -122,7 +128,7 @@ class DurableHost(Engine):
     def slot(self, key: Key) -> Slot:
         """What is kept under a key; `backend_unavailable` when it cannot be told (BND-8)."""
         try:
-            return self.store.slot(key)
+            return self.store.slot(_keepable(key))
         except StoreUnavailable as error:
             raise CallError("backend_unavailable", str(error)) from error  # BND-8
 
@@ -131,7 +137,7 @@ class DurableHost(Engine):
         try:
             writes = not isinstance(action, Get | ReadStatus)
             applied = self.store.transact(
-                lambda unit: unit.perform(key, lambda now: evolve(action, now=now)), writes
+                lambda unit: unit.perform(_keepable(key), lambda now: evolve(action, now=now)), writes
             )
         except StoreUnavailable as error:
             raise CallError("backend_unavailable", str(error)) from error  # BND-8

@@ -64,6 +64,9 @@ Act = tuple[Key, Callable[[int, int], Action], int]
 class Worker:
     """Runs one Version of one Workflow resource until it is closed; `run` returns then."""
 
+    backs_off = True
+    """Whether the next context has to wait after one that ended by itself."""
+
     def __init__(
         self,
         store: Store,
@@ -362,7 +365,7 @@ class Worker:
             self.fail()
             return
         LOG.warning("%s: its context %d has ended by itself", key[1], token)
-        self._insist(key, lambda now: Crash(now, token), back_off=True)
+        self._insist(key, lambda now: Crash(now, token), back_off=self.backs_off)
 
     def _insist(self, key: Key, make: ActionAt, back_off: bool = False) -> Applied | None:
         """Perform an action as soon as the store can be reached; None where this worker ends before."""

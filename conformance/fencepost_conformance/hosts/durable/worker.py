@@ -1,0 +1,276 @@
+"""A worker of the reference that can be steered: it works in rounds while it is let run, and has traps.
+
+What it does in a round is the reference's own. A kill is a SIGKILL of the context's process, a pause a
+SIGSTOP: the thread that carries a paused context's report holds it back until the context is resumed, so that
+late reports are really made.
+"""
+
+import os
+import random
+import signal
+import socket
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from fencepost.contexts.execution import Proposal, ProposeCommit, ProposeSettle
+from fencepost.contexts.forkserver import Export, Module
+from fencepost.contexts.wire import Channel
+from fencepost.durable import statements as sql
+from fencepost.durable.store import Store
+from fencepost.durable.unit import Unit
+from fencepost.durable.worker import Context, Worker
+from fencepost.host.engine import Key
+from fencepost.host.instruments import Deed, Traps
+from fencepost.host.launching import Code, Forks
+from fencepost.machine.actions import Action, EndLifetime, Wake
+from fencepost.machine.replies import Fenced, Parked, Recorded, Reply, Stopped
+from fencepost.machine.state import Instance, Kind
+from sqlalchemy import select
+
+MODULE = "fencepost_conformance.hosts.durable.probe"
+_PATIENCE_SECONDS = 10.0
+
+
+class SteeredWorker(Worker):
+    """Runs the Versions of one scenario after the other."""
+
+    backs_off = False  # the clock stands still
+
+    def __init__(self, store: Store, launcher: Forks) -> None:
+        super().__init__(store, launcher, Code("Probe", {}), uid="", contexts=256)
+        self._turn = threading.Condition()
+        self._going = False
+        self._env: dict[str, Any] = {}
+        self._chance = random.Random(0)
+        self.traps = Traps()
+        self.stuck: set[str] = set()
+        self.quiet_ones: set[Context] = set()
+        self.frozen: dict[Context, threading.Event] = {}
+        self._killed: set[Context] = set()
+        self._held_back: dict[Context, threading.Event] = {}
+
+    # -- what differs ------------------------------------------------------------------------------
+
+    def _round(self) -> None:
+        with self._turn:
+            self._turn.wait_for(lambda: self._going or self._closing)
+            super()._round()
+
+    def uids(self) -> list[str]:
+        """That of the present scenario."""
+        return [self._uid] if self._uid else []
+
+    def pick(self, unit: Unit, uid: str) -> str | None:
+        """A Version by the weights of this instant (CTX-2)."""
+        versions = sql.versions
+        rows = unit.run(select(versions.c.name, versions.c.weight).where(versions.c.uid == uid)).all()
+        weights = {row.name: row.weight for row in rows if row.weight}
+        return self._chance.choices(list(weights), list(weights.values()))[0] if weights else None
+
+    def code(self, uid: str, version: str) -> Code:
+        """The probe, told which Version it is."""
+        return Code("Probe", self._env | {"VERSION": version})
+
+    def may(self, unit: Unit, action: Action) -> bool:
+        """Deadlines are not processed while wakes are held."""
+        if isinstance(action, Wake | EndLifetime) and unit.run(select(sql.clock.c.wakes_held)).scalar_one():
+            return False
+        return super().may(unit, action)
+
+    def alive(self, context: Context) -> bool:
+        """Not while it is frozen."""
+        return context not in self.frozen
+
+    def stop(self, context: Context) -> bool:
+        """What is stuck or frozen cannot be proven stopped."""
+        if context[0][1] in self.stuck or context in self.frozen:
+            return False
+        self.quiet_ones.discard(context)
+        return super().stop(context)
+
+    def quiet(self, key: Key, token: int) -> None:
+        """A run awaits something that nobody will settle."""
+        self.quiet_ones.add((key, token))
+
+    # -- traps -------------------------------------------------------------------------------------
+
+    def begin_step(self, key: Key, token: int, kind: Kind, name: Any, arguments: Mapping[str, Any]) -> Reply:
+        """A step call; it may be the one that consumes an event."""
+        reply = super().begin_step(key, token, kind, name, arguments)
+        if kind == "wait" and isinstance(reply, Recorded):
+            self._spring(key, token, "consumed", name)
+        return reply
+
+    def propose(self, key: Key, token: int, proposal: Proposal) -> Reply:
+        """A proposal, with traps before and behind it."""
+        name = None if isinstance(proposal, ProposeSettle) else proposal.name  # type: ignore[attr-defined]
+        self._spring(key, token, self._point(key, proposal, name), name, before=True)
+        reply = super().propose(key, token, proposal)
+        if isinstance(proposal, ProposeCommit) and not isinstance(reply, Fenced | Stopped):
+            self._spring(key, token, "committed", name)
+        elif isinstance(reply, Parked) and not isinstance(proposal, ProposeCommit):
+            self._spring(key, token, "parked", name)
+        return reply
+
+    def _point(self, key: Key, proposal: Proposal, name: str | None) -> str:
+        if isinstance(proposal, ProposeSettle):
+            return "settled"
+        if isinstance(proposal, ProposeCommit):
+            return "effect-end"
+        slot = self.store.slot(key) if self.traps.set else None
+        step = slot.history.get(name or "") if isinstance(slot, Instance) else None
+        return "consumed" if step is not None and step.kind == "wait" and step.finished else "registered"
+
+    def _spring(self, key: Key, token: int, point: str, name: str | None, before: bool = False) -> None:
+        deed = self.traps.spring(key[1], point, name)
+        if deed is None or (deed == "kill" and key[1] in self.stuck):
+            return
+        self.do(deed, (key, token))
+        if deed == "kill":
+            raise EOFError("it was killed")
+        resumed = self.frozen[key, token]
+        if before:
+            self._held_back[key, token] = threading.Event()
+        resumed.wait()
+        if (key, token) in self._killed:
+            raise EOFError("it was killed while it was frozen")
+
+    def report(self, key: Key, token: int, make: Any) -> Reply:
+        """What was held back is tried before the context can be stopped."""
+        try:
+            reply = super().report(key, token, make)
+            if isinstance(reply, Fenced):
+                self.quiet_ones.add((key, token))  # it stands still, also while nobody may fence it
+            return reply
+        finally:
+            done = self._held_back.pop((key, token), None)
+            if done is not None:
+                done.set()
+
+    def do(self, deed: Deed, context: Context) -> None:
+        """Kill or freeze a context."""
+        with self._guard:
+            running = self._running.get(context)
+        pid = running.pid if running is not None else None
+        if pid is None or (deed == "kill" and context[0][1] in self.stuck):
+            return
+        if deed == "kill":
+            self._killed.add(context)
+            os.kill(pid, signal.SIGKILL)
+            resumed = self.frozen.pop(context, None)
+            if resumed is not None:
+                resumed.set()
+        else:
+            self.frozen[context] = threading.Event()
+            os.kill(pid, signal.SIGSTOP)
+
+    def thaw(self, context: Context) -> None:
+        """Let a frozen context go on; what it had held back first."""
+        resumed, done = self.frozen[context], self._held_back.get(context)
+        with self._guard:
+            running = self._running.get(context)
+        if running is not None and running.pid is not None:
+            os.kill(running.pid, signal.SIGCONT)
+        resumed.set()
+        if done is not None:
+            done.wait(_PATIENCE_SECONDS)
+        del self.frozen[context]
+
+    # -- what the kit asks -------------------------------------------------------------------------
+
+    def serve(self, channel: Channel) -> None:
+        """Answer the kit until it is gone; then this process ends, and all that it runs."""
+        try:
+            while True:
+                asked = channel.receive()
+                channel.send({"ok": getattr(self, f"on_{asked['op']}")(**asked["with"])})
+        except (OSError, EOFError):
+            os._exit(1)
+
+    def on_begin(self, uid: str, env: dict[str, Any]) -> None:
+        """Run the instances of this resource from now on, and nothing else."""
+        with self._turn:
+            self._uid, self._env, self._going = uid, env, False
+            self.traps = Traps()
+            self.stuck.clear()
+            for event in self.frozen.values():
+                event.set()
+            self.frozen.clear()
+            with self._guard:
+                over = list(self._running)
+            for context in over:
+                super().stop(context)
+            self.quiet_ones.clear()
+            self._killed.clear()
+
+    def on_go(self) -> None:
+        """Work."""
+        with self._turn:
+            self._going = True
+            self._recover_at = 0.0
+            self._turn.notify_all()
+        self._wake.set()
+
+    def on_halt(self) -> None:
+        """Return once no round is under way."""
+        self._going = False
+        self._wake.set()
+        with self._turn:
+            return
+
+    def on_look(self) -> list[dict[str, Any]]:
+        """The contexts that run here; work at once if there is something to do."""
+        self._wake.set()
+        with self._guard:
+            running = list(self._running.items())
+        return [
+            {
+                "id": context[0][1],
+                "token": context[1],
+                "pid": each.pid,
+                "quiet": context in self.quiet_ones,
+                "frozen": context in self.frozen,
+            }
+            for context, each in running
+            if context[0][0] == self._uid
+        ]
+
+    def on_arm(self, deed: Deed, id: str, point: str, step: str | None) -> None:
+        """Set a trap, or do it now."""
+        if point != "now":
+            self.traps.arm(deed, id, point, step)
+            return
+        for context in [each for each in self._running if each[0][1] == id]:
+            self.do(deed, context)
+
+    def on_freeze(self, pid: int) -> None:
+        """A context was frozen from outside."""
+        with self._guard:
+            for context, each in self._running.items():
+                if each.pid == pid:
+                    self.frozen[context] = threading.Event()
+
+    def on_resume(self, id: str) -> None:
+        """Let the frozen contexts of an instance go on."""
+        for context in [each for each in self.frozen if each[0][1] == id]:
+            self.thaw(context)
+
+    def on_stuck(self, id: str, on: bool) -> None:
+        """From now on no stop of this instance can be proven, or it can again."""
+        (self.stuck.add if on else self.stuck.discard)(id)
+
+    def on_traps(self) -> list[tuple[str, str, str, str | None]]:
+        """The traps that have not sprung."""
+        return [(each.deed, each.instance, each.point, each.step) for each in self.traps.set]
+
+
+def main(place: str, board: str) -> None:
+    """Work on this store, steered by the board at this socket."""
+    worker = SteeredWorker(Store(place), Forks(Export(Module(name=MODULE), "Probe")))
+    connected = socket.socket(socket.AF_UNIX)
+    connected.connect(board)
+    channel = Channel(connected)
+    channel.send({"worker": os.getpid()})
+    threading.Thread(target=worker.serve, args=(channel,), daemon=True).start()
+    worker.run()

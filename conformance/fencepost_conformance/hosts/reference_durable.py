@@ -1,0 +1,316 @@
+"""The adapter of the durable reference: a database, worker processes, and a process for each context.
+
+The kit is a caller like any other: it has a store of its own over the same database. The clock is the
+database's, held still; `settle` lets the worker go until nothing is due, nothing is to be stopped, and every
+context stands where only the kit can let it go on. A restart is a SIGKILL of the worker's process; another
+one takes its place, and has to prove that what the first one left is gone.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from fencepost.contexts.wire import Channel
+from fencepost.durable import statements as sql
+from fencepost.durable.host import DurableHost
+from fencepost.durable.store import SchemaRefused, Store, StoreUnavailable
+from fencepost.durable.unit import Unit
+from fencepost.host.calls import CallError
+from fencepost.host.engine import LEASE_SECONDS
+from fencepost.host.instruments import parse_point
+from fencepost.machine.actions import Renew
+from fencepost.machine.state import MILLISECONDS
+from sqlalchemy import delete, exc, select, update
+
+from ..adapter import PROTOCOL, AdapterFault, Call, HostError, Setup
+from .durable.board import Board
+from .reference import _given, _passed_on, _told
+
+DATABASE = "FENCEPOST_POSTGRES"
+"""The environment variable that names a database of PostgreSQL; a file of SQLite is made without it."""
+
+INSTRUMENTS = (
+    "clock", "journal", "kill", "pause", "stuck", "backend", "restart", "wakes", "responses", "versions",
+    "binding",
+)  # fmt: skip
+
+_BEGINNING = 1_000_000_000_000
+_LOOK_SECONDS = 0.002
+_SETTLE_SECONDS = 30.0
+_PROGRAM = (
+    "import json, sys; from fencepost_conformance.hosts.durable.worker import main; "
+    "main(*json.loads(sys.argv[1]))"
+)
+
+
+class _CallersStore(Store):
+    """The caller's own way to the database, which can be cut."""
+
+    cut = False
+
+    def _connected(self) -> Any:
+        if self.cut:
+            raise exc.OperationalError("", {}, ConnectionError("the way to the database is cut"))
+        return super()._connected()
+
+
+class _Worker:
+    """A worker process, and the kit's end of the channel to it."""
+
+    def __init__(self, place: str, board: Board) -> None:
+        self._lock = threading.Lock()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, json.dumps([place, board.path])], stdin=subprocess.DEVNULL
+        )
+        self._channel: Channel = board.await_worker(lambda: self.process.poll() is None)
+
+    def ask(self, op: str, **arguments: Any) -> Any:
+        """What it answers; raises AdapterFault when it is gone."""
+        with self._lock:
+            try:
+                self._channel.send({"op": op, "with": arguments})
+                return self._channel.receive()["ok"]
+            except (OSError, EOFError) as error:
+                raise AdapterFault(f"the worker is gone: {op}: {error}") from error
+
+    def kill(self) -> None:
+        """End it hard."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self._channel.close()
+
+
+class DurableAdapter:
+    """Speaks the adapter's protocol for one resource of the database at a time."""
+
+    name = "reference-durable"
+
+    def __init__(self, place: str | None = None) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="fencepost-")
+        folder = Path(self._folder.name)
+        self._place = place or os.environ.get(DATABASE) or str(folder / "fencepost.db")
+        self._board = Board(folder / "board", self._call_from_inside)
+        self._callers = _CallersStore(self._place)
+        self._store = Store(self._place)
+        self._store.hold_clock(_BEGINNING)
+        self._worker = _Worker(self._place, self._board)
+        self._board.on_freeze = lambda pid: self._worker.ask("freeze", pid=pid)
+        self._host = DurableHost(self._callers)
+        self._env: dict[str, Any] = {}
+
+    def close(self) -> None:
+        """End every process, and remove the database if it was made here."""
+        self._worker.kill()
+        self._board.close()
+        self._callers.close()
+        self._store.hold_clock(None)
+        self._store.close()
+        self._folder.cleanup()
+
+    def handshake(self, hello: Mapping[str, Any]) -> dict[str, Any]:
+        """What it offers."""
+        return {
+            "protocol": PROTOCOL,
+            "host": {"name": self.name, "version": version("fencepost")},
+            "instruments": list(INSTRUMENTS),
+            "leaseSeconds": LEASE_SECONDS,
+        }
+
+    def begin(self, setup: Setup) -> None:
+        """A fresh resource with the probe deployed."""
+        uid = f"workflow-{setup.token}"
+        self._board.begin(setup.journal)
+        self._callers.cut = False
+        self._host = DurableHost(self._callers, uid)
+        self._env = {"JOURNAL": self._board.path} | ({"PROBE": True} if setup.binding else {})
+        self._store.upsert(sql.resources, uid=uid, closed=False)
+        for name in setup.versions:
+            self._write_version(name, setup.deployed.get(name, 0))
+        self._worker.ask("begin", uid=uid, env=self._env)
+
+    def _write_version(self, name: str, weight: int) -> None:
+        row = {"uid": self._host.uid, "name": name, "weight": weight, "class_name": "Probe"}
+        self._store.upsert(sql.versions, **row, env=json.dumps(self._env))
+
+    def end(self) -> dict[str, list[str]]:
+        """Stop everything of the resource and forget it; say which traps never sprung."""
+        traps = [(each.deed, each.instance, each.point) for each in self._board.traps.set]
+        traps += [tuple(each[:3]) for each in self._worker.ask("traps")]
+        self._worker.ask("begin", uid="", env={})
+        self.hold_wakes(False)
+        self._host.flights.abort_all(CallError("backend_unavailable", "the scenario is over"))
+        for table in (sql.instances, sql.versions, sql.resources):
+            self._store.run(delete(table).where(table.c.uid == self._host.uid))
+        return {"unsprung": [f"{deed} {instance} at {point}" for deed, instance, point in traps]}
+
+    # -- the caller's calls ------------------------------------------------------------------------
+
+    def create(self, id: Any, params: Any) -> Any:
+        return _told(lambda: self._host.create(_given(id), _given(params)))
+
+    def get(self, id: Any) -> Any:
+        return _told(lambda: self._host.get(id))
+
+    def status(self, id: Any) -> Any:
+        return _told(lambda: self._host.status(id))
+
+    def send_event(self, id: Any, type: Any, payload: Any) -> Any:
+        in_flight = _told(lambda: self._host.send_event(id, type, _given(payload)))
+        return None if in_flight is None else _passed_on(in_flight)
+
+    def terminate(self, id: Any) -> Any:
+        """A future while the stop is not proven."""
+        return _passed_on(_told(lambda: self._host.terminate(id)))
+
+    def _call_from_inside(self, call: str, id: str) -> None:
+        """An instance calls its own binding, as any process could."""
+        getattr(DurableHost(self._store, self._host.uid), call)(id)
+
+    # -- the clock -----------------------------------------------------------------------------------
+
+    def advance(self, milliseconds: int) -> None:
+        """Move the clock; nothing runs. Owners that live have renewed their leases in that time."""
+        living = [each for each in self._worker.ask("look") if not each["frozen"]]
+        lease = milliseconds + LEASE_SECONDS * MILLISECONDS
+
+        def renew(unit: Unit) -> None:
+            for each in living:
+                key, token = (self._host.uid, each["id"]), each["token"]
+                unit.perform(key, lambda now, token=token: Renew(now, token, now + lease))  # type: ignore[misc]
+            clock = sql.clock
+            unit.run(update(clock).values(moved=clock.c.moved + milliseconds))
+
+        self._store.transact(renew)
+
+    def settle(self) -> None:
+        """Let floating timers fire once, and the worker go, until only the kit could change anything."""
+        given_up = time.monotonic() + _SETTLE_SECONDS
+        self._board.let_run(tick=True)
+        why = "nothing was looked at"
+        self._worker.ask("go")
+        try:
+            while time.monotonic() < given_up:
+                why = self._restless()
+                if not why:
+                    self._worker.ask("halt")
+                    why = self._restless()
+                    if not why:
+                        self._answer_calls()
+                        return
+                    self._worker.ask("go")
+                time.sleep(_LOOK_SECONDS)
+            raise AdapterFault(f"the Host does not come to rest: {why}")
+        finally:
+            self._worker.ask("halt")
+
+    def _restless(self) -> str:
+        """What still goes on; empty if nothing does."""
+        ticking = set(self._board.ticking)
+        standing = dict(self._board.standing)
+        known = {(each["id"], each["token"]): each for each in self._worker.ask("look")}
+
+        def look(unit: Unit) -> tuple[Any, Any]:
+            due = unit.run(sql.IS_DUE, {"uid": self._host.uid, "now": unit.now, "most": 1}).scalars().all()
+            unstopped = (
+                select(sql.instances.c.id, sql.contexts.c.token, sql.contexts.c.fenced)
+                .join(sql.contexts, sql.contexts.c.instance == sql.instances.c.number)
+                .where(sql.instances.c.uid == self._host.uid)
+            )
+            return due, unit.run(unstopped).all()
+
+        due, contexts = self._store.transact(look, writes=False)
+        if due:
+            return f"{due[0]} is due"
+        for id, token, fenced in contexts:
+            each = known.get((id, token))
+            if each is None:
+                return f"context {token} of {id} is of no worker"
+            if each["pid"] in ticking and not fenced:
+                return f"a timer of {id} has fired"
+            rests = id in self._board.stuck if fenced else each["quiet"] or each["pid"] in standing
+            if not rests and not each["frozen"]:
+                return f"context {token} of {id} {'is to be stopped' if fenced else 'runs'}"
+        return ""
+
+    def _answer_calls(self) -> None:
+        self._callers.cut, cut = False, self._callers.cut
+        self._host.land()
+        self._callers.cut = cut
+        if self._host.flights.awaited():  # TRM-6
+            self._host.flights.reject_terminates(CallError("backend_unavailable", "the stop is not proven"))
+
+    # -- other instruments -----------------------------------------------------------------------------
+
+    def kill(self, id: str, at: str) -> None:
+        self._arm("kill", id, at)
+
+    def pause(self, id: str, at: str) -> None:
+        self._arm("pause", id, at)
+
+    def _arm(self, deed: Any, id: str, at: str) -> None:
+        point, step = parse_point(at)
+        if point == "effect-start":
+            self._board.traps.arm(deed, id, point, step)
+        else:
+            self._worker.ask("arm", deed=deed, id=id, point=point, step=step)
+
+    def resume(self, id: str) -> None:
+        self._worker.ask("resume", id=id)
+
+    def stuck(self, id: str) -> None:
+        self._board.stuck.add(id)
+        self._worker.ask("stuck", id=id, on=True)
+
+    def unstuck(self, id: str) -> None:
+        self._board.stuck.discard(id)
+        self._worker.ask("stuck", id=id, on=False)
+
+    def backend(self, up: bool) -> None:
+        self._callers.cut = not up
+
+    def restart(self) -> None:
+        """Kill the worker, and let another one take its place; callers lose what they had asked."""
+        traps = self._worker.ask("traps")
+        self._host.flights.abort_all(CallError("backend_unavailable", "the Host was restarted"))
+        self._worker.kill()
+        self._worker = _Worker(self._place, self._board)
+        self._worker.ask("begin", uid=self._host.uid, env=self._env)
+        for deed, id, point, step in traps:
+            self._worker.ask("arm", deed=deed, id=id, point=point, step=step)
+        for id in self._board.stuck:
+            self._worker.ask("stuck", id=id, on=True)
+
+    def hold_wakes(self, on: bool) -> None:
+        self._store.run(update(sql.clock).values(wakes_held=on))
+        self._store.look_again(self._host.uid)
+
+    def drop_response(self, call: Call) -> None:
+        """The call takes effect; nobody hears how it ended."""
+        try:
+            call.perform(self)
+        except HostError:
+            return
+
+    def deploy(self, weights: Mapping[str, int]) -> None:
+        versions = sql.versions
+        self._store.run(update(versions).where(versions.c.uid == self._host.uid).values(weight=0))
+        for name, weight in weights.items():
+            self._write_version(name, weight)
+        self._store.look_again(self._host.uid)
+
+
+def make() -> DurableAdapter:
+    """The durable reference; AdapterFault where there is no database for it."""
+    try:
+        return DurableAdapter()
+    except (SchemaRefused, StoreUnavailable) as error:
+        raise AdapterFault(str(error)) from None
