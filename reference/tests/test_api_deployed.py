@@ -251,6 +251,34 @@ def test_a_version_that_runs_is_not_deleted_and_has_its_time(
         assert desk.client.settled(desk.client.change("DELETE", version))["status"] == "succeeded"
 
 
+@pytest.mark.parametrize("left", ["accepted", "dispatched", "done"])
+def test_a_delete_goes_on_wherever_a_process_has_left_it(tmp_path: Path, left: str) -> None:
+    database = Database(tmp_path / "kept.db")
+    key = fresh_key()
+    with Desk(tmp_path, store=Kept(database, Rules())) as desk:  # type: ignore[arg-type]
+        worker = desk.client.made("ModuleWorker", {})
+        spec = {"worker": reference(worker), "className": "Report"}
+        uid = desk.client.made("DurableWorkflow", spec, "w")
+    path = f"/resources/{uid}"
+    asleep = left == "accepted"
+    with Desk(tmp_path, store=Kept(database, Rules()), asleep=asleep) as desk:  # type: ignore[arg-type]
+        desk.plane.stopped = left == "done"
+        told = desk.client.call("DELETE", path, key=key, generation=1)  # its answer is lost
+        assert told.status == 202
+        if left == "dispatched":
+            while desk.client.call("GET", f"/operations/{told.json['id']}").json["status"] != "reconciling":
+                time.sleep(0.005)
+        elif left == "done":
+            desk.client.settled(told)
+    with Desk(tmp_path, store=Kept(database, Rules())) as desk:  # type: ignore[arg-type]
+        again = desk.client.call("DELETE", path, key=key, generation=1)
+        assert again.json["id"] == told.json["id"]  # DEL-8
+        assert desk.client.settled(again)["effect"] == "complete"
+        assert desk.client.call("GET", path).code == "gone"
+        assert desk.client.made("DurableWorkflow", spec, "w") != uid  # DEL-7
+    database.close()
+
+
 def test_of_many_mutations_at_once_one_is_accepted(tmp_path: Path) -> None:
     with Desk(tmp_path) as desk, ThreadPoolExecutor(8) as hands:
         uid = desk.client.made("ModuleWorker", {})

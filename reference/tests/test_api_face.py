@@ -12,8 +12,6 @@ import pytest
 pytest.importorskip("starlette")
 
 from api_client import OWNER, STRANGER, Client, Desk, fresh_key, published, reference, send
-from fencepost.api.access import BadGrant, granted
-from fencepost.api.artifacts import BadSource, source
 from fencepost.api.store import Memory, StoreUnavailable
 from fencepost.api.table import DISCOVERY, GENERATION, KEY, ROOT
 from fencepost.management import forms
@@ -369,33 +367,3 @@ def test_an_operation_goes_on_in_the_next_process(tmp_path: Path) -> None:
         assert desk.client.settled(told)["status"] == "succeeded"
         spec = {"worker": reference(worker), "bundle": reference(told.json["resourceUid"]), "handlers": []}
         desk.client.made("WorkerVersion", spec)
-
-
-@pytest.mark.parametrize(
-    ("grants", "message"),
-    [
-        (["owner"], "give PRINCIPAL=VARIABLE"),
-        (["owner=1"], "give PRINCIPAL=VARIABLE"),
-        (["owner=OWNER:a b"], "give PRINCIPAL=VARIABLE"),
-        (["owner=UNSET"], "set the variable UNSET"),
-        (["owner=SHORT"], "set the variable SHORT"),
-        (["a=OWNER", "b=OWNER"], "a secret of its own"),
-    ],
-)
-def test_grants_are_strict(grants: list[str], message: str) -> None:
-    with pytest.raises(BadGrant, match=message):
-        granted(grants, {"OWNER": OWNER, "SHORT": "short"})
-
-
-def test_without_grants_this_machine_is_the_boundary() -> None:
-    access = granted([], {})
-    caller = access.caller([])
-    assert access.schemes == ("None",)
-    assert caller is not None
-    assert (caller.principal, caller.spaces) == ("local", {"default"})
-
-
-@pytest.mark.parametrize("text", ["no/such/folder", "http://plain.example=.", "https://u@a.example/=."])
-def test_sources_are_strict(text: str) -> None:
-    with pytest.raises(BadSource):
-        source(text)
