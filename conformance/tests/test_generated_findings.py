@@ -54,6 +54,23 @@ FINDINGS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
             {"status": "i"},
         ],
     ),
+    "an owner that is caught as it hears of its timeout has not gone on": (
+        [
+            {
+                "try": [{"wait": "a1", "type": "go", "timeoutSeconds": 5}],
+                "handler": [{"mark": "m"}],
+            }
+        ],
+        [
+            {"create": "i", "program": "p1"},
+            {"settle": True},
+            {"pause": "i", "at": "consumed:a1"},
+            {"recover": True},
+            {"resume": "i"},
+            {"settle": True},
+            {"status": "i"},
+        ],
+    ),
     "an owner past its lifetime, whose end is not processed, may lose its lease": (
         STANDING,
         [

@@ -16,7 +16,7 @@ from hypothesis.stateful import rule
 from .arguments import Plan, Trap, a_plan, addresses, an_id, of_stage, one_of, plans, points_of
 from .boundaries import IDS as ODD_IDS
 from .deadlines import LIFETIME
-from .machine import MOST_CREATES, ScenarioMachine, somebody, when
+from .machine import MOST_CREATES, MOST_FLIGHTS, ScenarioMachine, somebody, when
 from .stage import IDS, Stage
 
 SELDOM = st.sampled_from((*[False] * 5, True))
@@ -63,8 +63,8 @@ class ComposedMachine(ScenarioMachine):
             self._get_stuck(id)
         else:
             self._play({"pause": id, "at": "now"})
-        if flying:
-            self._play({"start": {"terminate": id}, "as": self.stage.name_flight()})
+        if flying and len(self.stage.flying) < MOST_FLIGHTS:
+            self._begin_a_call("terminate", id)
         else:
             self._play({"terminate": id})
         self._look(id)

@@ -128,14 +128,12 @@ class ScenarioMachine(RuleBasedStateMachine):
     @when(holds=lambda stage: stage.ids and len(stage.flying) < MOST_FLIGHTS)
     @rule(id=an_id, call=a_call_kind)
     def begin_a_call(self, id: str, call: str) -> None:
-        self.stage.flying.append(self.stage.name_flight())
-        self._play({"start": self._a_call(call, id), "as": self.stage.flying[-1]})
+        self._begin_a_call(call, id)
 
     @when("clock", lambda stage: stage.flying)
     @rule(call=one_of(lambda stage: stage.flying))
     def await_the_call(self, call: str) -> None:
-        self._play({"await": call})
-        self.stage.flying.remove(call)
+        self._await(call)
 
     @when("responses", lambda stage: stage.ids and stage.creates < MOST_CREATES)
     @rule(id=st.sampled_from(IDS), plan=a_plan, call=st.sampled_from(("create", "sendEvent", "terminate")))
@@ -319,6 +317,9 @@ class ScenarioMachine(RuleBasedStateMachine):
         for gate in stage.closed_gates():
             self._release(gate)
         self._settle()
+        if stage.offers("clock"):
+            for call in tuple(stage.flying):
+                self._await(call)
         self._look(*stage.ids)
         for turn in range(EPILOGUE):
             awaited = [] if turn % 2 else stage.awaited_now()
@@ -357,6 +358,14 @@ class ScenarioMachine(RuleBasedStateMachine):
     def _event(self, id: Any, type: Any, payload: str) -> Entry:
         self.stage.sent += 1
         return an_event(id, type, payload, self.stage.sent)
+
+    def _begin_a_call(self, call: str, id: str) -> None:
+        self.stage.flying.append(self.stage.name_flight())
+        self._play({"start": self._a_call(call, id), "as": self.stage.flying[-1]})
+
+    def _await(self, call: str) -> None:
+        self._play({"await": call})
+        self.stage.flying.remove(call)
 
     def _a_call(self, call: str, id: str) -> Entry:
         return self._event(id, TYPES[0], "numbered") if call == "sendEvent" else {call: id}

@@ -105,6 +105,9 @@ def _resumed(state: State, world: World) -> State:
         if mind.condition != "frozen" or not isinstance(slot, Instance):
             continue
         owns = token == slot.owner
+        if owns and mind.node is None:  # it was caught in its turn: its code is over
+            minds[place] = evolve(mind, condition="gone", lapses=world.late + world.lease)
+            continue
         lapsed = owns and world.late >= mind.lapses
         minds[place] = (
             evolve(mind, condition="lapsed") if lapsed else evolve(mind, condition="healthy", lapses=0)

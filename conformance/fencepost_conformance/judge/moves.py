@@ -6,7 +6,7 @@ settled. So a wake at the deadline's own instant, or a context beside one that i
 What an owner's code proposes must happen while it is the owner, and may while it is fenced and not stopped.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -31,10 +31,10 @@ from fencepost.machine.records import FrozenMap, evolve
 from fencepost.machine.replies import Fenced, Impossible, Parked, Rejected, Stopped, Unproven
 from fencepost.machine.state import Instance, Slot
 
-from .code import GO, Input, Node, Programme, Rests
+from .code import GO, Input, Node, Passed, Programme, Rests
 from .latitudes import overlaps, set_aside, traits
 from .states import FOREVER, Condition, Flight, Mind, State, Trap, follow, set_mind
-from .walking import Walk
+from .walking import Caught, Walk
 from .world import World
 
 
@@ -354,12 +354,28 @@ class Moves:
         start = state.minds[place].node
         assert start is not None
         programme = self._programme_of(state, place)
-        pending = [Walk(self, start, input, slot, token, (), clauses)]
+        watched = frozenset(trap.step for trap in state.traps if trap.point == "consumed" and trap.step)
+        pending = [Walk(self, start, input, slot, token, (), clauses, watched)]
         while pending:
             here = pending.pop()
             here.pending = pending
             end = programme.advance(here.node, here.input, here)
             yield self._arrived(state, place, end, here, owns, what)
+            for caught in here.caught:
+                yield self._caught(state, place, caught)
+
+    def _caught(self, state: State, place: int, caught: Caught) -> Move:
+        """A trap has sprung before the code heard of its wait; it goes on no more, and nobody can tell how
+        far its turn went."""
+        runs, marks = _went(state, caught.passed)
+        perhaps = state.perhaps | caught.node.marks_ahead()
+        over = evolve(state.minds[place], node=None, starts=(), caught=False, due=None)
+        minds = set_mind(state, place, over)
+        moved = follow(state, caught.slot, minds=minds, marks=marks, runs=runs, perhaps=perhaps)
+        trap = _trap(state, "consumed", caught.step)
+        if trap is not None and len(moved.minds) > place:
+            moved = self.snared(moved, place, trap)
+        return Move(moved, False, f"a trap at the end of {caught.step}", caught.clauses)
 
     def _programme_of(self, state: State, place: int) -> Programme:
         slot = state.slot
@@ -369,14 +385,10 @@ class Moves:
     def _arrived(self, state: State, place: int, end: Node, here: Walk, owns: bool, what: str) -> Move:
         rests = end.request
         assert isinstance(rests, Rests)
-        marks, runs, perhaps = state.marks, state.runs, state.perhaps
-        certain = here.passed[:-1] if rests.dead else here.passed
+        runs, marks = _went(state, here.passed[:-1] if rests.dead else here.passed)
+        perhaps = state.perhaps
         if rests.dead:
             perhaps |= set(here.passed[-1].marks)  # what a turn still does once it is over is open (STP-6)
-        for each in certain:
-            runs += each.ran
-            for label in each.marks:
-                marks = marks.put(label, marks.get(label, 0) + 1)
         mind = evolve(state.minds[place], node=end, caught=False)
         over = Mind(None, rests.starts, mind.condition, mind.lapses)
         minds = set_mind(state, place, over if rests.dead else mind)
@@ -386,6 +398,16 @@ class Moves:
 
 ANY_MARK = "*"
 """Among `perhaps`: any mark of the scenario."""
+
+
+def _went(state: State, passed: Iterable[Passed]) -> tuple[int, FrozenMap[str, int]]:
+    """How often `run` was called and marks were passed, at the least, after code went on."""
+    runs, marks = state.runs, state.marks
+    for each in passed:
+        runs += each.ran
+        for label in each.marks:
+            marks = marks.put(label, marks.get(label, 0) + 1)
+    return runs, marks
 
 
 def _counted(state: State, name: str) -> FrozenMap[str, int]:

@@ -2,13 +2,15 @@
 
 The code asks in the middle of a turn, and the machine answers at that instant. Where the machine, under
 different latitudes, has several answers, the walk goes on with the first, and keeps the others for walks of
-their own.
+their own. Where a trap waits for a wait that is over, the walk notes what it would be if it ended there.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fencepost.machine import Slot, Transition
 from fencepost.machine.actions import Action, BeginStep, Park
+from fencepost.machine.replies import Recorded, Reply
+from fencepost.machine.state import Instance
 
 from .code import Begins, Chooses, Input, Node, Passed
 from .latitudes import CHOICES
@@ -24,6 +26,16 @@ class Machine(Protocol):
         """What becomes of an action, each outcome once."""
 
 
+class Caught(NamedTuple):
+    """Where a trap may spring in the middle of a turn: at which step, and what was passed until then."""
+
+    step: str
+    node: Node
+    slot: Slot
+    passed: tuple[Passed, ...]
+    clauses: tuple[str, ...]
+
+
 class Walk:
     """Where a walk stands: the slot, and what was passed; it answers what the code asks on its way."""
 
@@ -36,10 +48,12 @@ class Walk:
         token: int,
         passed: tuple[Passed, ...],
         clauses: tuple[str, ...],
+        watched: frozenset[str] = frozenset(),
     ) -> None:
         self.machine, self.node, self.input, self.slot, self.token = machine, node, input, slot, token
-        self.passed, self.clauses = passed, clauses
+        self.passed, self.clauses, self.watched = passed, clauses, watched
         self.pending: list[Walk] = []
+        self.caught: list[Caught] = []
 
     def went(self, passed: Passed) -> None:
         self.passed = (*self.passed, passed)
@@ -57,6 +71,9 @@ class Walk:
             self.machine.world.slack
         ):  # a deadline is counted from anywhere between the earliest and the latest
             found += self._transitions(request, self.machine.world.late)
+        step = self._watched(request)
+        for slot, reply, clauses in found:
+            self._catch(step, node, slot, reply, clauses)
         for slot, reply, clauses in found[1:]:
             self._keep(node, ("reply", reply), slot, clauses)
         self.slot, reply, clauses = found[0]
@@ -69,6 +86,20 @@ class Walk:
             action = BeginStep(now, self.token, request.kind, request.name, request.arguments)
         return self.machine.transitions(self.slot, action)
 
+    def _watched(self, request: object) -> str:
+        """The wait of which the code is about to hear, if a trap waits for that."""
+        name = request.name if isinstance(request, Begins) and request.kind == "wait" else None
+        if not isinstance(request, Begins) and isinstance(self.slot, Instance):
+            context = self.slot.context(self.token)
+            name = context.open if context is not None else None
+        return name if isinstance(name, str) and name in self.watched else ""
+
+    def _catch(self, step: str, node: Node, slot: Slot, reply: Reply, clauses: tuple[str, ...]) -> None:
+        if step and isinstance(reply, Recorded):
+            self.caught.append(Caught(step, node, slot, self.passed, (*self.clauses, *clauses)))
+
     def _keep(self, node: Node, input: Input, slot: Slot, clauses: tuple[str, ...]) -> None:
         because = (*self.clauses, *clauses)
-        self.pending.append(Walk(self.machine, node, input, slot, self.token, self.passed, because))
+        self.pending.append(
+            Walk(self.machine, node, input, slot, self.token, self.passed, because, self.watched)
+        )
