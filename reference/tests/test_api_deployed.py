@@ -352,6 +352,20 @@ def test_a_bundle_that_is_none_fails_to_verify(tmp_path: Path, change: dict[str,
         assert (shown["status"], shown["error"]["code"]) == ("failed", "verification_failed")
 
 
+def test_a_fault_of_the_host_leaves_no_operation_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Desk(tmp_path) as desk:
+
+        def broken(*_: Any) -> None:
+            raise RuntimeError("a fault")
+
+        monkeypatch.setattr(desk.steward._artifacts, "manifest", broken)
+        shown = desk.client.settled(desk.client.create("WorkerBundle", published(tmp_path, "{}\n")))
+        assert (shown["status"], shown["effect"]) == ("failed", "none")
+    assert "a fault" in capsys.readouterr().err
+
+
 def test_bytes_under_another_digest_fail_to_verify(tmp_path: Path) -> None:
     with Desk(tmp_path) as desk:
         spec = published(tmp_path, "{}\n")

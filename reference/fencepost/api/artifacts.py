@@ -58,14 +58,14 @@ class Source:
         return self._fetched(url, most) if self.folder is None else self._kept(self.folder, url, most)
 
     def _kept(self, folder: Path, url: str, most: int) -> bytes:
-        inside = folder.resolve()
-        path = (inside / unquote(url[len(self.prefix) :])).resolve()
-        if not path.is_relative_to(inside):
-            raise Unsound(f"{url} leads out of the folder")
         try:
+            inside = folder.resolve()
+            path = (inside / unquote(url[len(self.prefix) :])).resolve()
+            if not path.is_relative_to(inside):
+                raise Unsound(f"{url} leads out of the folder")
             with path.open("rb") as file:
                 return file.read(most + 1)
-        except (OSError, ValueError):
+        except (OSError, ValueError, RuntimeError):  # also a name that no file can have, or links in a ring
             raise NotYet(f"there are no bytes for {url}") from None
 
     def _fetched(self, url: str, most: int) -> bytes:

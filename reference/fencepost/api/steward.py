@@ -11,6 +11,7 @@ anything else: a report that was on its way is simply made again.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 import traceback
@@ -228,6 +229,10 @@ class Steward:
                 self._wake.set()
         except StoreUnavailable:
             pass  # it is still unverified, and will be looked at again
+        except Exception as error:  # a fault of ours: the Operation is not left open for it
+            traceback.print_exception(error)
+            with contextlib.suppress(StoreUnavailable):
+                self._apply(_faulty(resource))
         finally:
             self._verifying.discard(resource.uid)
 
@@ -263,3 +268,10 @@ class Steward:
         if forms.version(self.state.resources[uid]).handlers and "default" not in exports:
             return Verify(0, uid, exports, "the main module has no default export, and so no handlers")
         return Verify(0, uid, exports)
+
+
+def _faulty(resource: Resource) -> Action:
+    problem = "this Host failed to verify it"
+    if resource.kind == "WorkerBundle":
+        return VerifyBundle(0, resource.uid, None, problem)
+    return Verify(0, resource.uid, {}, problem)
