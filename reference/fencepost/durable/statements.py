@@ -24,7 +24,7 @@ CLOCK = select(clock.c.moved, clock.c.held_at)
 CLOCK_OF_POSTGRESQL = select(
     clock.c.moved,
     clock.c.held_at,
-    literal_column("CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"),
+    literal_column("CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)").label("base"),
 )
 CLOSED = select(resources.c.closed).where(resources.c.uid == bindparam("uid"))
 
@@ -75,7 +75,11 @@ _UPDATE = (
 )
 UPDATE_INSTANCE = _UPDATE
 UPDATE_OWNED = _UPDATE.where(instances.c.owner == bindparam("o"))  # PUB-2: a stale owner writes nothing
-INSERT_INSTANCE = insert(instances).returning(instances.c.number)
+INSERT_INSTANCE = (
+    insert(instances)
+    .values({each.name: bindparam(each.name) for each in instances.columns if each.name != "number"})
+    .returning(instances.c.number)
+)
 DELETE_INSTANCE = delete(instances).where(
     instances.c.number == bindparam("n"), instances.c.revision == bindparam("r")
 )
@@ -95,7 +99,9 @@ _OPEN_ATTEMPT = (
 )
 END_ATTEMPT = update(attempts).where(*_OPEN_ATTEMPT).values(ended_at=bindparam("e"), outcome=bindparam("o"))
 DROP_ATTEMPT = delete(attempts).where(*_OPEN_ATTEMPT)
-INSERT_LATE_REPORT = insert(late_reports)
+INSERT_LATE_REPORT = insert(late_reports).values(
+    {each.name: bindparam(each.name) for each in late_reports.columns if each.name != "number"}
+)
 
 FENCED = (
     select(instances.c.uid, instances.c.id, contexts.c.token)

@@ -18,11 +18,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, exc, text, update
+from sqlalchemy import Connection, Engine, create_engine, event, exc, update
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.pool import StaticPool
 
 from fencepost.durable import statements as sql
+from fencepost.durable.prepared import prepared
 from fencepost.durable.schema import SchemaRefused, bring_up
 from fencepost.durable.unit import ActionAt, Applied, Cache, Key, Stale, Unit
 from fencepost.machine import Rules, Slot
@@ -82,6 +83,7 @@ class Store:
         self._connection: Connection | None = None
         self._down = True  # nothing is logged while it is opened: that is said to whoever opens it
         self._engine = self._make_engine()
+        self._driver: Any = self._engine.dialect.loaded_dbapi
         with self._guarded():
             bring_up(self._engine)
         self._down = False
@@ -205,10 +207,11 @@ class Store:
 
     def _instant(self, connection: Connection) -> int:
         if self._sqlite:
-            moved, held_at = connection.execute(sql.CLOCK).one()
+            moved, held_at = prepared(sql.CLOCK, connection.dialect).rows(connection, {})[0]
             base = time.time_ns() // 1_000_000
         else:
-            moved, held_at, base = connection.execute(sql.CLOCK_OF_POSTGRESQL).one()
+            clock = prepared(sql.CLOCK_OF_POSTGRESQL, connection.dialect).rows(connection, {})
+            moved, held_at, base = clock[0]
         return int(moved + (base if held_at is None else held_at))
 
     # -- the connection --------------------------------------------------------------------------------
@@ -230,10 +233,12 @@ class Store:
             self._connection = self._engine.connect()
         return self._connection
 
-    def _drop(self) -> None:
+    def _drop(self, broken: bool = False) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with contextlib.suppress(exc.SQLAlchemyError):
+            with contextlib.suppress(exc.SQLAlchemyError, self._driver.Error):
+                if broken:
+                    connection.invalidate()
                 connection.close()
 
     @contextlib.contextmanager
@@ -241,16 +246,14 @@ class Store:
         """Say in one line what the database cannot do, once until it can; a lost race is no such thing."""
         try:
             yield
-        except (exc.DBAPIError, OSError) as error:
-            raced = isinstance(error, exc.IntegrityError) or (
-                getattr(getattr(error, "orig", None), "sqlstate", None) in _RACE_STATES
-            )
-            if raced:
+        except (exc.DBAPIError, self._driver.Error, OSError) as error:
+            cause = getattr(error, "orig", None) or error
+            if isinstance(cause, self._driver.IntegrityError) or (
+                getattr(cause, "sqlstate", None) in _RACE_STATES
+            ):
                 raise Stale from error
-            self._drop()
-            if not self._memory:
-                self._engine.dispose()
-            why = " ".join(str(getattr(error, "orig", error)).split())
+            self._drop(broken=not self._memory)
+            why = " ".join(str(cause).split())
             if not self._down:
                 self._down = True
                 _LOG.error("the database cannot be used: %s", why)
@@ -269,4 +272,4 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
 
 def _begin_sqlite(connection: Connection) -> None:
     reads = connection.info.get("writes") is False
-    connection.execute(text("BEGIN" if reads else "BEGIN IMMEDIATE"))
+    connection.connection.cursor().execute("BEGIN" if reads else "BEGIN IMMEDIATE")

@@ -7,13 +7,14 @@ anew.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row
 
 from fencepost.durable import statements as sql
 from fencepost.durable.codec import Changes, changes, instance_of
+from fencepost.durable.prepared import prepared
 from fencepost.host.back_off import pause
 from fencepost.machine import Rules, Slot, Transition, Vacant, apply
 from fencepost.machine.actions import (
@@ -108,16 +109,24 @@ class Unit:
         return self._now
 
     def run(self, statement: Any, values: Any = None) -> Any:
-        """Run a statement."""
+        """Run any statement."""
         return self._connection.execute(statement, values)
+
+    def rows(self, statement: Any, **values: Any) -> list[Any]:
+        """The rows of a query of the hot path."""
+        return prepared(statement, self._connection.dialect).rows(self._connection, values)
+
+    def write(self, statement: Any, *every: Mapping[str, Any]) -> int:
+        """Write by a statement of the hot path; how many rows the last of them was about."""
+        return prepared(statement, self._connection.dialect).write(self._connection, *every)
 
     # -- load ------------------------------------------------------------------------------------------
 
     def load(self, key: Key) -> Slot:
         """The state under a key, locked until the end of the transaction."""
         if key not in self.learned:
-            row = self.run(self._select, {"uid": key[0], "id": key[1]}).one_or_none()
-            self.learned[key] = None if row is None else self._kept(key, row)
+            found = self.rows(self._select, uid=key[0], id=key[1])
+            self.learned[key] = self._kept(key, found[0]) if found else None
         kept = self.learned[key]
         return kept.state if kept is not None else Vacant(self._rules, self._closed(key[0]))
 
@@ -125,20 +134,21 @@ class Unit:
         known = self._cache.get(key)
         if known is not None and known[:2] == (row.number, row.revision):
             return known
-        where = {"instance": row.number}
-        params = self.run(sql.PARAMS, where).scalar_one_or_none()
+        number = row.number
+        params = self.rows(sql.PARAMS, instance=number)
         state = instance_of(
             row,
             self._rules,
-            params,
-            self.run(sql.STEPS, where),
-            self.run(sql.EVENTS, where),
-            self.run(sql.CONTEXTS, where),
+            params[0].document if params else None,
+            self.rows(sql.STEPS, instance=number),
+            self.rows(sql.EVENTS, instance=number),
+            self.rows(sql.CONTEXTS, instance=number),
         )
-        return Kept(row.number, row.revision, state, row.crashes)
+        return Kept(number, row.revision, state, row.crashes)
 
     def _closed(self, uid: str) -> bool:
-        return bool(self.run(sql.CLOSED, {"uid": uid}).scalar_one_or_none())
+        found = self.rows(sql.CLOSED, uid=uid)
+        return bool(found and found[0].closed)
 
     # -- apply and save --------------------------------------------------------------------------------
 
@@ -164,7 +174,9 @@ class Unit:
     def _vacate(self, key: Key, after: Vacant) -> None:
         kept = self.learned[key]
         if kept is None:  # a vacant id of a resource that is closed: that is kept of the resource
-            self.run(sql.put_resource(self._connection.dialect.name), {"uid": key[0], "closed": after.closed})
+            self.write(
+                sql.put_resource(self._connection.dialect.name), {"uid": key[0], "closed": after.closed}
+            )
             return
         self._one(sql.DELETE_INSTANCE, {"n": kept.number, "r": kept.revision})
         self.learned[key] = None
@@ -185,9 +197,9 @@ class Unit:
         made.instance["crashes"] = crashes
         if kept is None:
             values = made.instance | {"uid": key[0], "id": key[1], "revision": 1}
-            number, revision = self.run(sql.INSERT_INSTANCE, values).scalar_one(), 1
+            number, revision = self.rows(sql.INSERT_INSTANCE, **values)[0].number, 1
             if after.params is not None:
-                self.run(sql.INSERT_PARAMS, {"instance": number, "document": after.params})
+                self.write(sql.INSERT_PARAMS, {"instance": number, "document": after.params})
         else:
             number, revision = kept.number, kept.revision + 1
             where = {"n": number, "r": kept.revision}
@@ -199,32 +211,32 @@ class Unit:
         self.learned[key] = Kept(number, revision, after, crashes)
 
     def _one(self, statement: Any, values: dict[str, Any]) -> None:
-        if self.run(statement, values).rowcount != 1:
+        if self.write(statement, values) != 1:
             raise Stale
 
     def _save_children(self, number: int, made: Changes, action: Action, worker: str | None) -> None:
         dialect, of = self._connection.dialect.name, {"instance": number}
         if made.steps_gone:
-            self.run(sql.DELETE_STEP, [{"i": number, "n": name} for name in made.steps_gone])
+            self.write(sql.DELETE_STEP, *({"i": number, "n": name} for name in made.steps_gone))
         if made.steps:
-            self.run(sql.put_steps(dialect), [row | of for row in made.steps])
+            self.write(sql.put_steps(dialect), *(row | of for row in made.steps))
         if made.events_gone:
-            self.run(sql.DELETE_EVENT, [{"i": number, "n": each} for each in made.events_gone])
+            self.write(sql.DELETE_EVENT, *({"i": number, "n": each} for each in made.events_gone))
         if made.events:
-            self.run(sql.INSERT_EVENT, [row | of for row in made.events])
+            self.write(sql.INSERT_EVENT, *(row | of for row in made.events))
         if made.contexts_gone:
-            self.run(sql.DELETE_CONTEXT, [{"i": number, "t": token} for token in made.contexts_gone])
+            self.write(sql.DELETE_CONTEXT, *({"i": number, "t": token} for token in made.contexts_gone))
         if made.contexts:
             claimed = action.token if isinstance(action, Claim) else None
             for row in made.contexts:
                 mine = worker if row["token"] == claimed else None
-                self.run(sql.put_context(dialect), row | of | {"worker": mine})
+                self.write(sql.put_context(dialect), row | of | {"worker": mine})
 
     def look_later(self, key: Key, at: int | None) -> None:
         """Nothing can be done about an instance before an instant, or before `look_again`."""
         kept = self.learned[key]
         if kept is not None:
-            self.run(sql.LOOK_LATER, {"n": kept.number, "r": kept.revision, "at": at})
+            self.write(sql.LOOK_LATER, {"n": kept.number, "r": kept.revision, "at": at})
 
     # -- what diagnosis wants to know ------------------------------------------------------------------
 
@@ -236,11 +248,11 @@ class Unit:
         if isinstance(reply, Fenced):
             if not isinstance(action, Renew):
                 late = {"token": action.token, "at": action.now, "report": type(action).__name__}
-                self.run(sql.INSERT_LATE_REPORT, late | {"instance": kept.number})
+                self.write(sql.INSERT_LATE_REPORT, late | {"instance": kept.number})
         elif isinstance(action, BeginStep) and isinstance(reply, Run):
             row = {"instance": kept.number, "step": action.name, "attempt": reply.attempt}
             began = {"token": action.token, "began_at": action.now, "ended_at": None, "outcome": None}
-            self.run(sql.INSERT_ATTEMPT, row | began)
+            self.write(sql.INSERT_ATTEMPT, row | began)
         elif isinstance(action, CommitAttempt) and not reply.refused:
             self._end_attempt(kept.number, applied, action)
 
@@ -251,16 +263,16 @@ class Unit:
         assert context is not None
         where = {"i": number, "s": context.open, "t": action.token}
         if isinstance(applied.transition.reply, UnfitResult):
-            self.run(sql.DROP_ATTEMPT, where)  # it leaves no record (DO-9)
+            self.write(sql.DROP_ATTEMPT, where)  # it leaves no record (DO-9)
             return
         after = applied.transition.state.history[context.open or ""]
         failed = after.failures != applied.before.history[context.open or ""].failures
-        self.run(sql.END_ATTEMPT, where | {"e": action.now, "o": "failed" if failed else "succeeded"})
+        self.write(sql.END_ATTEMPT, where | {"e": action.now, "o": "failed" if failed else "succeeded"})
 
     # -- a whole resource --------------------------------------------------------------------------------
 
     def close_resource(self, uid: str) -> None:
         """Nothing new, and every owner fenced (DEL-3)."""
-        self.run(sql.put_resource(self._connection.dialect.name), {"uid": uid, "closed": True})
+        self.write(sql.put_resource(self._connection.dialect.name), {"uid": uid, "closed": True})
         for id in self.run(sql.IDS, {"uid": uid}).scalars().all():
             self.perform((uid, id), Close)

@@ -177,8 +177,7 @@ class Worker:
         return bool(done)
 
     def _due(self, unit: Unit, query: Any, uid: str) -> list[str]:
-        found: list[str] = unit.run(query, {"uid": uid, "now": unit.now, "most": _MOST}).scalars().all()
-        return found
+        return [row.id for row in unit.rows(query, uid=uid, now=unit.now, most=_MOST)]
 
     def _advance(self, unit: Unit, uid: str) -> list[Applied]:
         done: list[Applied] = []
@@ -229,7 +228,7 @@ class Worker:
 
     def _stop_fenced(self) -> bool:
         """Stop the contexts of this worker that are fenced, and say that they are (PUB-1, TRM-1)."""
-        rows = self.store.rows(sql.FENCED, {"worker": self.name})
+        rows = self.store.transact(lambda unit: unit.rows(sql.FENCED, worker=self.name), writes=False)
         fenced = [((row.uid, row.id), row.token) for row in rows]
         acts: list[Act] = [(key, StopAck, token) for key, token in fenced if self.stop((key, token))]
         acts += [(key, Crash, token) for key, token in self._lapsed]
