@@ -44,8 +44,9 @@ ARTIFACTS = "https://artifacts.invalid/"
 
 _CALL_SECONDS = 2.0  # after which a call counts as in flight
 _QUIET_SECONDS = 0.25  # without any change, where nobody is about to do something
-_BUSY_SECONDS = 2.0  # where somebody is, as far as can be seen
-_SETTLE_SECONDS = 45.0
+_QUEUED_SECONDS = 3.0  # where an instance waits for a context, and may wait for ever
+_RUNNING_SECONDS = 40.0  # where one runs and stands at no gate: it may report nothing for a long time
+_SETTLE_SECONDS = 55.0
 _LOOK_SECONDS = 0.03
 _GATE_SECONDS = 0.2  # in which whoever stands at a gate asks for it again
 _BODY_LIMIT = 1 << 20
@@ -173,7 +174,7 @@ class ApiAdapter:
         reply = respond(setup.journal, method, name, body)
         if name == "gate":
             self._gate_asked = time.monotonic()
-        else:
+        elif name != "mark":  # a ticker never ends
             self._reports += 1
         return reply
 
@@ -210,12 +211,15 @@ class ApiAdapter:
 
     def _ask(self, call: str, given: Mapping[str, Any], caller: str | None) -> Any:
         url = f"{self._address.worker.format(uid=caller)}/{call}"
-        told = exchange(url, "POST", {"Content-Type": "application/json"}, json.dumps(given).encode())
+        body = json.dumps(given).encode("ascii")
+        told = exchange(url, "POST", {"Content-Type": "application/json"}, body)
         if told.status != 200:
             raise HostError("unreachable", f"the deployed caller answered {told.status}: {told.body[:200]!r}")
         answer = told.json
         if "error" in answer:
             raise HostError(answer["error"]["name"], answer["error"]["message"])
+        if call == "create" and isinstance(answer["ok"], str):
+            self._instances.add(answer["ok"])  # one that the Host has issued
         return answer["ok"]
 
     # -- instruments -------------------------------------------------------------------------------
@@ -229,23 +233,27 @@ class ApiAdapter:
         limit = time.monotonic() + _SETTLE_SECONDS
         since, last = time.monotonic(), None
         while time.monotonic() < limit:
-            seen, busy = self._seen()
+            seen, patience = self._seen()
             if seen != last:
                 since, last = time.monotonic(), seen
-            if time.monotonic() - since >= (_BUSY_SECONDS if busy else _QUIET_SECONDS):
+            if time.monotonic() - since >= patience:
                 return
             time.sleep(_LOOK_SECONDS)
 
-    def _seen(self) -> tuple[Any, bool]:
-        """What can be seen of the Host now, and whether somebody in it is about to do something."""
+    def _seen(self) -> tuple[Any, float]:
+        """What can be seen of the Host now, and for how many seconds that has to stay so."""
         statuses = {id: self._glance(id) for id in sorted(self._instances)}
         operations = {id: self._progress(id) for id in sorted(self._operations)}
         for id, status in operations.items():
             if status in ("succeeded", "failed", None):
                 self._operations.discard(id)
         at_a_gate = time.monotonic() - self._gate_asked < _GATE_SECONDS
-        busy = "queued" in statuses.values() or ("running" in statuses.values() and not at_a_gate)
-        return (self._reports, statuses, operations, len(self._flying)), busy
+        patience = _QUIET_SECONDS
+        if "running" in statuses.values() and not at_a_gate:
+            patience = _RUNNING_SECONDS
+        elif "queued" in statuses.values():
+            patience = _QUEUED_SECONDS
+        return (self._reports, statuses, operations, len(self._flying)), patience
 
     def _glance(self, id: str) -> str:
         try:
