@@ -16,7 +16,7 @@ from fencepost_conformance.generate.deadlines import OFFSETS, around, in_play
 from fencepost_conformance.generate.machine import ScenarioMachine
 from fencepost_conformance.generate.profiles import FIXED_SEED, PROFILES, Profile
 from fencepost_conformance.generate.programs import Program, programs
-from fencepost_conformance.generate.search import Enough, Found, Search, search
+from fencepost_conformance.generate.search import Enough, Failure, Found, Search, explained, search
 from fencepost_conformance.generate.stage import Stage
 from fencepost_conformance.generate.telling import told
 from fencepost_conformance.hosts import resolve
@@ -221,6 +221,26 @@ def test_each_clause_that_is_blamed_is_a_failure_of_its_own(judge: Callable[[Ref
     judge(lambda *seen: one(*seen) or other(*seen))
     result = found(seed=1, profile=Profile("more", 150, 8, 20.0))
     assert {check.clauses for check in result.results} == {("SLP-2",), ("WFE-3",)}
+
+
+def test_the_fewest_clauses_that_explain_all_failures_are_blamed() -> None:
+    def failure(*clauses: str) -> Failure:
+        return Failure({"schedule": [{"status": "i"}]}, verdict(0, *clauses))
+
+    one, other, third = failure("SLP-2", "WFE-8"), failure("WFE-8", "WFE-2"), failure("DO-3", "DO-2")
+    assert explained([one, other, third]) == [(one, "WFE-8"), (other, "WFE-8"), (third, "DO-3")]
+    assert explained([one]) == [(one, "SLP-2")]
+    assert explained([]) == []
+
+
+def test_the_clause_that_a_scenario_names_is_blamed_if_it_speaks_against_what_was_seen() -> None:
+    seen = verdict(3, "SLP-2", "WFE-8")
+    assert [each.clause for each in seen.differences(["WFE-8"])] == ["WFE-8"]
+    assert [each.clause for each in seen.differences(["DO-3"])] == ["SLP-2"]
+    (difference,) = seen.differences()
+    assert (difference.clause, difference.at) == ("SLP-2", "schedule[3]")
+    assert difference.message == "no admissible Host shows this after status (SLP-2, or WFE-8)"
+    assert verdict(3, "SLP-2").message("SLP-2") == "no admissible Host shows this after status (SLP-2)"
 
 
 def test_the_first_failure_may_be_enough(judge: Callable[[Refusal], None]) -> None:

@@ -335,6 +335,11 @@ class ScenarioMachine(RuleBasedStateMachine):
                 stage.released.add(gate)
             self._settle()
             self._look()
+        ends = [each.at for each in stage.instants() if each.deadline.what == LIFETIME]
+        if ends:  # nothing lives on after that
+            self._advance_to(max(ends))
+            self._settle()
+            self._look()
 
     # Helpers
 

@@ -1,7 +1,8 @@
 """Generates scenarios for one Host, until enough were tried or enough failures were found.
 
 Hypothesis draws; what fails is cut off behind the entry that no Host may show, and `reduction` makes it small
-for as long as the profile's time for that lasts. Of the failures that blame one clause the smallest is kept.
+for as long as the profile's time for that lasts. Of the failures that blame one clause the smallest is kept;
+at the end all of them are looked at together, and the fewest clauses that explain them are blamed.
 What ends a scenario from inside (it failed, or the adapter broke down) is no `Exception`, so that Hypothesis
 lets it pass, and neither replays nor shrinks it: it would spend its time on what it drew, where most of it is
 gone with a few entries.
@@ -11,7 +12,8 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +39,7 @@ NAME = "generated"
 _DIGITS = 8
 _SHARE = 3  # of the time that is left, one failure may take a third to become small
 _LEAST_SECONDS = 2.0  # and this in any case
+_LIKELY = 3  # of the clauses that speak against what was seen
 
 
 class Failed(BaseException):
@@ -112,8 +115,8 @@ class Search(Watch):
         try:
             self._generate(number)
             found = Found(self.profile.name, self.coverage)
-            for failure in self.failures.values():
-                self._conclude(found, failure)
+            for failure, clause in explained(self.failures.values()):
+                self._conclude(found, failure, clause)
             if self._fault is not None:
                 self._conclude_fault(found, *self._fault)
         finally:
@@ -201,21 +204,17 @@ class Search(Watch):
             run.give_up()
         return None
 
-    def _conclude(self, found: Found, failure: Failure) -> None:
+    def _conclude(self, found: Found, failure: Failure, clause: str) -> None:
         verdict = failure.verdict
-        message = verdict.message(verdict.blamed())
-        document = {
-            **failure.document,
-            "title": f"Generated: {message}",
-            "clauses": [verdict.blamed()],
-        }
-        name = f"{NAME}/{verdict.blamed()}-{digest(document).removeprefix('sha256:')[:_DIGITS]}"
+        title = f"Generated: {verdict.message(clause)}"
+        document = {**failure.document, "title": title, "clauses": [clause]}
+        name = f"{NAME}/{clause}-{digest(document).removeprefix('sha256:')[:_DIGITS]}"
         scenario = Scenario(name, document)
         result = run_scenario(self._live(), scenario)
         if result.outcome != "failed":
             detail = "it did not fail again when it was replayed"
             result = CheckResult(
-                name, scenario.title, scenario.clauses, "failed", verdict.differences(), detail=detail
+                name, title, scenario.clauses, "failed", verdict.differences([clause]), detail=detail
             )
         found.scenarios.append(scenario)
         found.results.append(result)
@@ -225,6 +224,20 @@ class Search(Watch):
         name = f"{NAME}/errored-{digest(titled).removeprefix('sha256:')[:_DIGITS]}"
         found.scenarios.append(Scenario(name, titled))
         found.results.append(CheckResult(name, titled["title"], (), "errored", detail=detail))
+
+
+def explained(failures: Iterable[Failure]) -> list[tuple[Failure, str]]:
+    """Each failure with the clause to blame for it: the fewest clauses that are likely for all of them."""
+    left, found = list(failures), []
+    while left:
+        votes: dict[str, float] = defaultdict(float)
+        for failure in left:
+            for place, clause in enumerate(failure.verdict.clauses[:_LIKELY]):
+                votes[clause] += 1 + (_LIKELY - place) / 100  # the place only decides between equals
+        clause = max(votes, key=lambda each: votes[each])
+        found += [(each, clause) for each in left if clause in each.verdict.clauses[:_LIKELY]]
+        left = [each for each in left if clause not in each.verdict.clauses[:_LIKELY]]
+    return found
 
 
 def _cut(document: dict[str, Any], verdict: Verdict) -> dict[str, Any]:

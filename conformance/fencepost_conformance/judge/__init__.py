@@ -77,9 +77,9 @@ def _pass(judgement: Judgement, scenario: Scenario, observations: Sequence[Obser
                 return Admitted((f"not judged from schedule[{index}] on: {reason}",))
     finally:
         judgement.end()
-    return Admitted(
-        ("effects of an instance whose id is not known were not judged",) * judgement.tallies.foggy
-    )
+    unknown = ("effects of an instance whose id is not known were not judged",) * judgement.tallies.foggy
+    lost = [f"out of sight: {each.out_of_sight}" for each in judgement.tracks.values() if each.out_of_sight]
+    return Admitted((*unknown, *lost))
 
 
 def _refusal(index: int, word: str, scenario: Scenario, refused: Refused) -> NotAdmitted:

@@ -150,6 +150,8 @@ def _landed(judgement: Judgement, name: str, answer: Any, keep: bool = False) ->
         for state, trail in track.states.items()
         if _lands(track, state, name, answer)
     }
+    if track.out_of_sight:
+        return
     if not kept:
         raise Refused(answer, _landings(track, name), track.told(), Witnesses(("TRM-1", "TRM-5", "BND-1")))
     track.states = kept

@@ -211,6 +211,8 @@ def _closed(track: Track, state: State) -> Iterator[State]:
 
 
 def _purged(track: Track, seen: Any) -> None:
+    if track.out_of_sight:
+        return
     closure = track.closure(track.states)
     gone = {state: trail for state, trail in closure.items() if isinstance(state.slot, Vacant)}
     if not gone:

@@ -48,7 +48,7 @@ class Tallies:
                     self._beginning.setdefault(name, set()).add(id)
                 for label in (*state.marks, *state.perhaps):
                     self._passing.setdefault(label, set()).add(id)
-        if self.foggy:
+        if self.foggy or any(track.out_of_sight for track in tracks.values()):
             return
         seen = counts.get("effects", {})
         for name in sorted(effects | self._changed("effects", seen)):
@@ -138,6 +138,9 @@ def hold_statuses(observed: Any, tracks: Iterable[Track]) -> None:
     for track in tracks:
         possible = [_statuses(track, state) for state in track.states]
         for status in counts:
+            if track.out_of_sight:
+                most[status] += 1
+                continue
             least[status] += all(found == {status} for found in possible)
             most[status] += any(status in found for found in possible)
     for status, count in counts.items():

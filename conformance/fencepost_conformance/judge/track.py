@@ -30,7 +30,8 @@ class Track:
     """The possible states of one id.
 
     `open` says that the Host may have done something since the states were looked at last; `settled`, that
-    nothing has happened since it came to rest.
+    nothing has happened since it came to rest. An id of which too much is possible is out of sight from then
+    on: it has no states, and whatever is seen there is let pass.
     """
 
     def __init__(self, world: World, id: str) -> None:
@@ -42,6 +43,7 @@ class Track:
         self.settled = True
         self.calm_until = FOREVER
         self.lost: set[str] = set()
+        self.out_of_sight = ""
         self._memory: dict[State, Outlook] = {}
         self._stamp = -1
 
@@ -49,6 +51,12 @@ class Track:
     def inert(self) -> bool:
         """Whether nothing can happen here without a call."""
         return all(_inert(state) for state in self.states)
+
+    def lose_sight(self, reason: Unjudged) -> None:
+        """Judge this id no more."""
+        self.out_of_sight = str(reason)
+        self.states, self.open, self.settled = {}, False, True
+        self.calm_until = FOREVER
 
     def put(self, states: States | Iterable[State]) -> None:
         """These are possible now, and the Host may go on."""
@@ -89,7 +97,10 @@ class Track:
         """Let the Host have done what it may."""
         if self.open:
             self.open = False
-            self.states = undominated(self.closure(self.states))
+            try:
+                self.states = undominated(self.closure(self.states))
+            except Unjudged as reason:
+                self.lose_sight(reason)
             self.calm_until = min((self.outlook(each).calm_until for each in self.states), default=FOREVER)
 
     def settle(self) -> None:
@@ -100,13 +111,15 @@ class Track:
             self.states = {
                 state: trail for state, trail in self.states.items() if not self.outlook(state).restless
             }
-            assert self.states, "every state goes on for ever"
+            assert self.states or self.out_of_sight, "every state goes on for ever"
 
     # -- calls -------------------------------------------------------------------------------------
 
     def answered(self, action: Action, answer: Any) -> None:
         """A caller's call was answered so, or not at all; Refused when no state explains it."""
         self.close()
+        if self.out_of_sight:
+            return
         explained: States = {}
         unproven: States = {}
         offered: dict[str, Any] = {}
@@ -123,7 +136,12 @@ class Track:
                     explained[follow(state, each.state)] = (
                         trail if isinstance(action, ReadStatus | Get) else way
                     )
-        for state, trail in self.closure(unproven).items():
+        try:
+            later = self.closure(unproven)
+        except Unjudged as reason:
+            self.lose_sight(reason)
+            return
+        for state, trail in later.items():
             offered.update((repr(each), each) for each in self.late_reply(state, action))
             if self.late(state, action, answer):
                 explained[state] = trail
