@@ -16,6 +16,7 @@ from sqlalchemy import select
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORT = ROOT / "examples" / "report.py"
+SCRIPTED = ROOT / "examples" / "report.mjs"
 SCRIPT = "from fencepost_conformance.cli import main; main()"
 
 
@@ -59,17 +60,20 @@ def test_a_database_that_is_none_is_said_on_one_line(place: str, said: str) -> N
     assert errors.count("\n") == 1
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("module", "number", "status"),
+    [(REPORT, signal.SIGTERM, 0), (REPORT, signal.SIGINT, 130), (SCRIPTED, signal.SIGTERM, 0)],
+)
 def test_a_signal_ends_it_and_leaves_nothing_running(
-    tmp_path: Path, number: signal.Signals, status: int
+    tmp_path: Path, module: Path, number: signal.Signals, status: int
 ) -> None:
     database = tmp_path / "a.db"
     host = DurableHost(database)
     worker = begin(
-        "--db", str(database), "--module", str(REPORT), "--class", "ReportWorkflow", "--env", "REGION=n"
+        "--db", str(database), "--module", str(module), "--class", "ReportWorkflow", "--env", "REGION=n"
     )
     assert worker.stdout is not None
-    assert worker.stdout.readline().startswith(f"ReportWorkflow of {REPORT} runs what is in ")
+    assert worker.stdout.readline().startswith(f"ReportWorkflow of {module} runs what is in ")
     report = host.start({"name": "sales"})
     while report.status()["status"] != "sleeping":
         assert worker.poll() is None

@@ -16,8 +16,10 @@ from .serving import INTERRUPTED, SCRIPTS, _env
 from .trouble import Trouble, because, of_file
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fencepost.durable.store import Store
-    from fencepost.host.launching import Launcher
+    from fencepost.host.launching import Code, Launcher
 
 SHOWN = "%(asctime)s %(levelname)s %(message)s"
 
@@ -78,14 +80,13 @@ def command(
     env = _env(pairs)
     store = _store(place)
     try:
-        launcher = _launcher(file, name)
+        launcher, code = _launcher(file, name, env)
         from fencepost.durable.host import UID
         from fencepost.durable.worker import CONTEXTS, Worker
         from fencepost.host.engine import LEASE_SECONDS
-        from fencepost.host.launching import Code
 
         worker = Worker(
-            store, launcher, Code(name, env), uid=uid or UID, contexts=contexts or CONTEXTS,
+            store, launcher, code, uid=uid or UID, contexts=contexts or CONTEXTS,
             lease_seconds=lease or LEASE_SECONDS,
         )  # fmt: skip
         click.echo(f"{name} of {file} runs what is in {store.url.render_as_string()}; Ctrl-C ends it")
@@ -117,27 +118,44 @@ def _store(place: str) -> Store:
         raise Trouble("a store needs an extra: pip install 'fencepost[durable]'") from None
 
 
-def _launcher(file: str, name: str) -> Launcher:
+def _launcher(file: str, name: str, env: Mapping[str, str]) -> tuple[Launcher, Code]:
+    """What runs contexts, and what they run."""
+    from fencepost.host.launching import Code, Forks
+
     path = Path(file)
     is_file = path.suffix in (".py", *SCRIPTS) or os.sep in file or path.is_file()
     if is_file and not path.is_file():
         raise Trouble(f"{file}: there is no such file")
     try:
         if path.suffix in SCRIPTS:
-            return _javascript(path, name)
-        from fencepost.host.launching import Forks
-
+            return _javascript(path, name, env)
         sys.path.insert(0, os.getcwd())  # where a module is looked for, as `python -m` does
         forks = Forks(Export(Module(path=str(path.resolve())) if is_file else Module(name=file), name))
         forks.server.require(name)
-        return forks
     except CannotLoad as error:
         raise Trouble(f"{file}: {because(error)}") from None
+    return forks, Code(name, env)
 
 
-def _javascript(path: Path, name: str) -> Launcher:
+def _javascript(path: Path, name: str, env: Mapping[str, str]) -> tuple[Launcher, Code]:
+    from fencepost.contexts.node import JavaScript
+    from fencepost.contexts.node_tools import NodeMissing
+    from fencepost.host.node_host import require
+    from fencepost.host.node_launching import NodeCode, Nodes
+
     try:
-        path.read_text(encoding="utf-8")
+        module = JavaScript(path.read_text(encoding="utf-8"), path.name)
     except OSError as error:
         raise of_file(path, error) from None
-    raise Trouble(f"{path}: workers run Python so far")
+    except UnicodeDecodeError:
+        raise Trouble(f"{path}: a module in JavaScript is text in UTF-8") from None
+    try:
+        nodes = Nodes()
+    except NodeMissing as error:
+        raise Trouble(because(error)) from None
+    try:
+        require(nodes, module, name)
+    except BaseException:  # also an interrupt
+        nodes.close()
+        raise
+    return nodes, NodeCode(name, env, module)

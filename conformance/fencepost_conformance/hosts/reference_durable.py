@@ -29,7 +29,7 @@ from fencepost.host.engine import LEASE_SECONDS
 from fencepost.host.instruments import parse_point
 from fencepost.machine.actions import Renew
 from fencepost.machine.state import MILLISECONDS
-from sqlalchemy import delete, exc, select, update
+from sqlalchemy import delete, exc, func, select, update
 
 from ..adapter import PROTOCOL, AdapterFault, Call, HostError, Setup
 from .durable.board import Board
@@ -193,53 +193,55 @@ class DurableAdapter:
 
     def settle(self) -> None:
         """Let floating timers fire once, and the worker go, until only the kit could change anything."""
-        given_up = time.monotonic() + _SETTLE_SECONDS
         self._board.let_run(tick=True)
-        why = "nothing was looked at"
         self._worker.ask("go")
         try:
-            while time.monotonic() < given_up:
-                why = self._restless()
+            why, moved, since = "", -1, time.monotonic()
+            while time.monotonic() < since + _SETTLE_SECONDS:
+                why, now_moved = self._restless()
                 if not why:
                     self._worker.ask("halt")
-                    why = self._restless()
+                    why, now_moved = self._restless()
                     if not why:
                         self._answer_calls()
                         return
                     self._worker.ask("go")
+                if now_moved != moved:
+                    moved, since = now_moved, time.monotonic()
                 time.sleep(_LOOK_SECONDS)
             raise AdapterFault(f"the Host does not come to rest: {why}")
         finally:
             self._worker.ask("halt")
 
-    def _restless(self) -> str:
-        """What still goes on; empty if nothing does."""
+    def _restless(self) -> tuple[str, int]:
+        """What still goes on, empty if nothing does; and how many transitions there were."""
         ticking = set(self._board.ticking)
         standing = dict(self._board.standing)
         known = {(each["id"], each["token"]): each for each in self._worker.ask("look")}
-
-        def look(unit: Unit) -> tuple[Any, Any]:
-            due = unit.run(sql.IS_DUE, {"uid": self._host.uid, "now": unit.now, "most": 1}).scalars().all()
-            unstopped = (
-                select(sql.instances.c.id, sql.contexts.c.token, sql.contexts.c.fenced)
-                .join(sql.contexts, sql.contexts.c.instance == sql.instances.c.number)
-                .where(sql.instances.c.uid == self._host.uid)
-            )
-            return due, unit.run(unstopped).all()
-
-        due, contexts = self._store.transact(look, writes=False)
+        due, contexts, moved = self._store.transact(self._look, writes=False)
         if due:
-            return f"{due[0]} is due"
+            return f"{due[0].id} is due", moved
         for id, token, fenced in contexts:
             each = known.get((id, token))
             if each is None:
-                return f"context {token} of {id} is of no worker"
+                return f"context {token} of {id} is of no worker", moved
             if each["pid"] in ticking and not fenced:
-                return f"a timer of {id} has fired"
+                return f"a timer of {id} has fired", moved
             rests = id in self._board.stuck if fenced else each["quiet"] or each["pid"] in standing
             if not rests and not each["frozen"]:
-                return f"context {token} of {id} {'is to be stopped' if fenced else 'runs'}"
-        return ""
+                return f"context {token} of {id} {'is to be stopped' if fenced else 'runs'}", moved
+        return "", moved
+
+    def _look(self, unit: Unit) -> tuple[Any, Any, int]:
+        uid, instances = self._host.uid, sql.instances
+        due = unit.rows(sql.IS_DUE, uid=uid, now=unit.now, most=1)
+        unstopped = (
+            select(instances.c.id, sql.contexts.c.token, sql.contexts.c.fenced)
+            .join(sql.contexts, sql.contexts.c.instance == instances.c.number)
+            .where(instances.c.uid == uid)
+        )
+        moved = unit.run(select(func.sum(instances.c.revision)).where(instances.c.uid == uid)).scalar_one()
+        return due, unit.run(unstopped).all(), int(moved or 0)
 
     def _answer_calls(self) -> None:
         self._callers.cut, cut = False, self._callers.cut

@@ -41,11 +41,10 @@ class NodeHost(RunningHost):
     ) -> None:
         super().__init__(rules)
         self._nodes = Nodes(fetch=fetch, log=log)
-        self._module, self._fetch = module, fetch
         self._env = json.loads(json.dumps(dict(env)))
         self._code = NodeCode(class_name, self._env, module)
         try:
-            self._require(class_name)
+            require(self._nodes, module, class_name)
         except BaseException:  # also an interrupt
             self._nodes.close()
             raise
@@ -64,32 +63,33 @@ class NodeHost(RunningHost):
         """Start the thread of a context, which takes a process."""
         return self._nodes.launch(self, key, token, instance, self._code)
 
-    def _require(self, name: str) -> None:
-        """Raise `CannotLoad` if the module has no workflow class of this name (ABI-5)."""
-        exports = self._look("exports", "inspection").get("exports")
-        if exports is None:  # as a workflow it complains
-            self._look("settle", "workflow", **{"class": name, "instanceId": "", "params": None})
-            raise CannotLoad("the module cannot be evaluated; what is wrong stands above")
-        classes = [each for each, fit in exports.items() if fit]
-        if name not in classes:
-            offered = f"it has {', '.join(classes)}" if classes else "it exports no class with a method run"
-            raise CannotLoad(f"the module has no workflow class {name}; {offered}")
 
-    def _look(self, word: str, purpose: str, **more: Any) -> Mapping[str, Any]:
-        """The message with this word, or an empty one if a process does not come to it in time."""
-        wake, given_up = threading.Event(), time.monotonic() + EVALUATION_SECONDS
-        first = self._module.start(purpose, {}, **more)
-        conversation = Conversation(first, {}, self._fetch, self.pool, wake.set)
-        try:
-            while time.monotonic() < given_up:
-                message = conversation.turn()
-                if message is not None and (word in message or "broken" in message):
-                    return message
-                if not wake.wait(LOOK_SECONDS) and conversation.due is not None:
-                    conversation.say(fire="due")
-                wake.clear()
-        except ProcessLost:
-            pass
-        finally:
-            conversation.stop()
-        return {}
+def require(nodes: Nodes, module: JavaScript, name: str) -> None:
+    """Raise `CannotLoad` if the module has no workflow class of this name (ABI-5)."""
+    exports = _look(nodes, module, "exports", "inspection").get("exports")
+    if exports is None:  # as a workflow it complains
+        _look(nodes, module, "settle", "workflow", **{"class": name, "instanceId": "", "params": None})
+        raise CannotLoad("the module cannot be evaluated; what is wrong stands above")
+    classes = [each for each, fit in exports.items() if fit]
+    if name not in classes:
+        offered = f"it has {', '.join(classes)}" if classes else "it exports no class with a method run"
+        raise CannotLoad(f"the module has no workflow class {name}; {offered}")
+
+
+def _look(nodes: Nodes, module: JavaScript, word: str, purpose: str, **more: Any) -> Mapping[str, Any]:
+    """The message with this word, or an empty one if a process does not come to it in time."""
+    wake, given_up = threading.Event(), time.monotonic() + EVALUATION_SECONDS
+    conversation = Conversation(module.start(purpose, {}, **more), {}, nodes.fetch, nodes.pool, wake.set)
+    try:
+        while time.monotonic() < given_up:
+            message = conversation.turn()
+            if message is not None and (word in message or "broken" in message):
+                return message
+            if not wake.wait(LOOK_SECONDS) and conversation.due is not None:
+                conversation.say(fire="due")
+            wake.clear()
+    except ProcessLost:
+        pass
+    finally:
+        conversation.stop()
+    return {}
