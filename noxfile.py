@@ -57,7 +57,7 @@ def tests(session: nox.Session) -> None:
 def api(session: nox.Session) -> None:
     """The HTTP face against many more requests that are made up from its OpenAPI document."""
     prepare(session)
-    more = {"FENCEPOST_API_EXAMPLES": "1000"}
+    more = {"FENCEPOST_API_EXAMPLES": "300"}
     session.run("pytest", "-q", "reference/tests/test_api_fuzzing.py", *session.posargs, env=more)
 
 
