@@ -274,6 +274,16 @@ def test_without_a_store_for_a_lease_nothing_runs_on(
     assert place.words(handle) == ["begun"] * 2
 
 
+def test_a_worker_without_room_still_ends_what_is_over(place: Place, worker: Worker) -> None:
+    worker._most_contexts = 1
+    first, second = place.start("blocks"), place.start("blocks")
+    until(lambda: place.words(first) or place.words(second))
+    place.host.store.move_clock(31_536_000_000)
+    for handle in (first, second):
+        assert handle.wait(DEADLINE)["error"] == {"reason": "lifetime_exceeded"}
+    assert len(place.words(first) + place.words(second)) == 1
+
+
 def test_a_killed_worker_leaves_its_work_to_the_next(place: Place) -> None:
     first = place.worker()
     handle = place.start("blocks")

@@ -47,6 +47,10 @@ IS_DUE = (
 DUE = IS_DUE.with_for_update(skip_locked=True)
 """What other workers have in hand is skipped; SQLite has one writer, and leaves the words out."""
 
+IS_DUE_RUNNING = IS_DUE.where(instances.c.status == "running")
+DUE_RUNNING = DUE.where(instances.c.status == "running")
+"""What may make room for a worker that has none: leases and lifetimes that are over."""
+
 NEXT_DUE = (
     select(instances.c.due_at)
     .where(instances.c.uid == bindparam("uid"), instances.c.due_at.is_not(None))

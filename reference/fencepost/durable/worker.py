@@ -168,7 +168,8 @@ class Worker:
 
     def _work(self, uid: str) -> bool:
         """Do what is due of a resource; whether anything was done."""
-        due = self.store.transact(lambda unit: self._due(unit, sql.IS_DUE, uid), writes=False)
+        query = sql.IS_DUE_RUNNING if self._full(0) else sql.IS_DUE
+        due = self.store.transact(lambda unit: self._due(unit, query, uid), writes=False)
         if not due:
             return False
         done = self.store.transact(lambda unit: self._advance(unit, uid))
@@ -182,7 +183,7 @@ class Worker:
     def _advance(self, unit: Unit, uid: str) -> list[Applied]:
         done: list[Applied] = []
         claims = 0
-        for id in self._due(unit, sql.DUE, uid):
+        for id in self._due(unit, sql.DUE_RUNNING if self._full(0) else sql.DUE, uid):
             key = (uid, id)
             slot = unit.load(key)
             before = len(done)
