@@ -71,7 +71,12 @@ class _Worker:
         self.process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, json.dumps([place, board.path])], stdin=subprocess.DEVNULL
         )
-        self._channel: Channel = board.await_worker(lambda: self.process.poll() is None)
+        try:
+            self._channel: Channel = board.await_worker(lambda: self.process.poll() is None)
+        except BaseException:  # also an interrupt
+            self.process.kill()
+            self.process.wait()
+            raise
 
     def ask(self, op: str, **arguments: Any) -> Any:
         """What it answers; raises AdapterFault when it is gone."""
@@ -95,7 +100,7 @@ class DurableAdapter:
     name = "reference-durable"
 
     def __init__(self, place: str | None = None) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="fencepost-")
+        self._folder = tempfile.TemporaryDirectory(prefix="fencepost-", ignore_cleanup_errors=True)
         folder = Path(self._folder.name)
         self._place = place or os.environ.get(DATABASE) or str(folder / "fencepost.db")
         self._board = Board(folder / "board", self._call_from_inside)

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from fencepost.host.instruments import Traps
 from ...adapter import AdapterFault
 from ...journal import Journal
 
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 60.0
+_LOOK_SECONDS = 0.1
 
 
 class Board:
@@ -157,12 +159,15 @@ class Board:
 
     def await_worker(self, alive: Callable[[], bool]) -> Channel:
         """The channel of the worker that connects next."""
+        given_up = time.monotonic() + _PATIENCE_SECONDS
         with self.changed:
-            if not self.changed.wait_for(lambda: self._worker is not None or not alive(), _PATIENCE_SECONDS):
-                raise AdapterFault("the worker did not come up in time")
+            while self._worker is None:
+                if not alive():
+                    raise AdapterFault("the worker ended before it came up")
+                if time.monotonic() > given_up:
+                    raise AdapterFault("the worker did not come up in time")
+                self.changed.wait(_LOOK_SECONDS)
             worker, self._worker = self._worker, None
-        if worker is None:
-            raise AdapterFault("the worker ended before it came up")
         return worker
 
 
