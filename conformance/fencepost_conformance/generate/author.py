@@ -219,6 +219,17 @@ class Author:
         throwing = {"do": name, "effect": {"throw": "kept"}, "catch": error}
         return [throwing, *self.pick(([], [self.step()])), {"rethrow": error}]
 
+    def passed_on(self) -> list[Operation]:
+        """A Host error that was caught, thrown inside of another effect: one more attempt that fails."""
+        error = f"e{len(self.errors) + 1}"
+        self.errors.append(error)
+        failing: Operation = {"do": self.fresh(), "effect": {"throw": "kept"}, "catch": error}
+        effects = [{"nested": {"rethrow": error}}, {"value": {}}]
+        passing: Operation = {"do": self.fresh(), "effect": {"attempts": effects}}
+        if self.chance(2):
+            passing["retry"] = {"maxAttempts": 2}
+        return [failing, passing, *self._kept(passing)]
+
     def both(self) -> list[Operation]:
         first = self.step()
         second = self.step(self.pick(self.used) if self.chance(3) else None)
@@ -272,9 +283,9 @@ class Author:
         return [step, {"if": {"$": error}, "then": [_keep(f"{error}.name", error)]}]
 
     def twins(self) -> list[Operation]:
-        """Two names that are nearly one, or one that the language has taken."""
+        """Two names that are nearly one, or that the language has taken."""
         if self.chance(3):
-            names = [self.pick(LANGUAGE)]
+            names = list(LANGUAGE)
         else:
             name = self.fresh()
             names = [f"{name}{each}" for each in self.pick(TWINS)]
@@ -340,6 +351,7 @@ _PHRASES: tuple[Callable[[Author], list[Operation]], ...] = (
     *[Author.guarded] * 4,
     Author.finally_only,
     Author.later,
+    Author.passed_on,
     *[Author.both] * 2,
     *[Author.unawaited] * 2,
     Author.loop,

@@ -126,7 +126,7 @@ class ComposedMachine(ScenarioMachine):
         self._look(id)
 
     @when(holds=somebody)
-    @rule(to=one_of(addresses), short=st.integers(0, 1), sure=SELDOM, really=SELDOM)
+    @rule(to=one_of(addresses), short=st.integers(0, 1), sure=SELDOM, really=st.booleans())
     def fill_the_inbox(self, to: tuple[str, str], short: int, sure: bool, really: bool) -> None:
         """To the brim, or one event short of it; then comes what may be awaited, and once more."""
         if not (sure and really):

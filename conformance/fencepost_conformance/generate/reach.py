@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fencepost.host.calls import Moment
-from fencepost.machine.actions import BeginStep, CommitAttempt, Create, Purge, Unfit
+from fencepost.machine.actions import BeginStep, CommitAttempt, Create, EndLifetime, Purge, Unfit
 from fencepost.machine.replies import Accepted, BadArgument, Pending, Recorded, Replaying, Run
 from fencepost.machine.state import Succeeded
 
@@ -51,7 +51,11 @@ ODDITIES: Mapping[str, tuple[str, ...]] = {
     "arrayRoot": ("DOC-1",),
     "properties1025": ("DOC-1",),
     "nan": ("DOC-3",),
+    "sharedObject": ("DOC-5",),
+    "accessor": ("DOC-6",),
+    "toJSONFunction": ("DOC-6",),
 }
+MANY_STEPS = 1000  # a loop of more turns comes to the limit of steps
 
 # a situation that the trace of the reference shows, though no single move of it names the clause
 TERMINAL = ("complete", "errored", "terminated")
@@ -62,6 +66,7 @@ IN_TRACES: tuple[tuple[str, str], ...] = (
     ("a result that is no document", "DO-8"),
     ("a replay of undefined", "STP-13"),
     ("an end with an event that nobody took", "EVT-6"),
+    ("the end of a lifetime while parked", "LIF-3a"),
 )
 
 Predicate = Callable[[Mapping[str, Any], Sequence[Observation]], bool]
@@ -89,12 +94,11 @@ SEEN: tuple[tuple[Predicate, tuple[str, ...]], ...] = (
     (_answered(lambda each: each.word == "create" and not _error(each)), ("BND-2", "EXT-1")),
     (lambda document, observations: "versions" in document, ("CTX-2", "SLP-5")),
     (lambda document, observations: _sends(document, "GO"), ("EVT-8",)),
+    (lambda document, observations: _loops(document) > MANY_STEPS, ("STP-9", "STP-9a")),
+    (lambda document, observations: _rethrows_inside(document), ("ERR-6",)),
 )
 
 _MANAGEMENT = "a request to the management API; generated schedules only delete and create the resource again"
-_MEGABYTES = "it takes documents of a megabyte, or a thousand of something"
-_DOCUMENTS = "it takes values that no program here makes; the directed scenarios go through them one by one"
-
 OUT_OF_REACH: Mapping[str, str] = {
     **dict.fromkeys(
         (
@@ -103,10 +107,6 @@ OUT_OF_REACH: Mapping[str, str] = {
         ),
         _MANAGEMENT,
     ),
-    **dict.fromkeys(("EVT-3", "EVT-4", "STP-9", "STP-9a"), _MEGABYTES),
-    **dict.fromkeys(("DOC-5", "DOC-6"), _DOCUMENTS),
-    "LIF-3a": "it takes a wait or sleep that is begun late in a lifetime, and a second one that sees its end",
-    "ERR-6": "it takes a caught Host error that is thrown inside of another effect",
     "EXT-2": "it cannot be observed",
 }
 
@@ -134,6 +134,7 @@ def _situations(trace: Iterable[Moment]) -> Iterator[str]:
     begun: dict[tuple[str, Any], tuple[str, int]] = {}
     refused: set[tuple[str, Any]] = set()
     queued: set[str] = set()
+    parked: dict[str, str | None] = {}
     for moment in trace:
         if isinstance(moment.reply, Accepted) and not moment.reply.handed_over:
             queued.add(moment.instance)
@@ -141,6 +142,9 @@ def _situations(trace: Iterable[Moment]) -> Iterator[str]:
             queued.remove(moment.instance)
             yield "an end with an event that nobody took"
         action, reply = moment.action, moment.reply
+        if isinstance(action, EndLifetime) and parked.get(moment.instance) in ("sleeping", "waiting"):
+            yield "the end of a lifetime while parked"
+        parked[moment.instance] = moment.status
         if isinstance(action, CommitAttempt) and isinstance(action.result, Unfit):
             yield "a result that is no document"
         if isinstance(action, Create | Purge):
@@ -185,6 +189,24 @@ def _oddities(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for child in value:
             yield from _oddities(child)
+
+
+def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        yield value
+    children = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    for child in children:
+        yield from _mappings(child)
+
+
+def _loops(document: Mapping[str, Any]) -> int:
+    turns = (each["repeat"] for each in _mappings(document.get("programs", {})) if "repeat" in each)
+    return max((each for each in turns if isinstance(each, int)), default=0)
+
+
+def _rethrows_inside(document: Mapping[str, Any]) -> bool:
+    nested = (each.get("nested") for each in _mappings(document.get("programs", {})))
+    return any(isinstance(each, Mapping) and "rethrow" in each for each in nested)
 
 
 def _sends(document: Mapping[str, Any], type: str) -> bool:
