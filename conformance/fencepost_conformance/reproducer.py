@@ -39,6 +39,7 @@ def reproducer(
         "scenarioDigest": digest(document),
         "host": {"name": host.name, "version": host.version, "instruments": list(host.instruments)},
         "kit": kit.version,
+        "probe": kit.probe_digest,
         "spec": {"version": kit.catalogue_version, "digest": kit.catalogue_digest},
         "seed": seed,
         "outcome": result.outcome,

@@ -38,7 +38,7 @@ def run(
     failed = {result.scenario for result in results if result.outcome == "failed"}
     clauses = catalogue.load()
     report = Report(
-        kit=Kit("0.1.0", clauses.version, clauses.digest),
+        kit=Kit("0.1.0", clauses.version, clauses.digest, "sha256:1"),
         host=HostFacts("python:my_host:make", name, "1.2", ("clock", "journal")),
         seed=7,
         selection=Selection(scenarios=ids),

@@ -25,7 +25,7 @@ HOSTILE = "\x1b[31mred\x00 \ud800 <&]]> é"
 def report(*checks: CheckResult, **changes: Any) -> Report:
     run = judge(CATALOGUE, checks, changes.pop("selected", None))
     made = Report(
-        kit=Kit("0.1.0", "0.3.0", "sha256:0"),
+        kit=Kit("0.1.0", "0.3.0", "sha256:0", "sha256:1"),
         host=HostFacts("my.adapter:Host", "My Host", "1.2", ("clock", "journal")),
         seed=7,
         selection=Selection(),

@@ -278,7 +278,7 @@ def report(**changes: Any) -> dict[str, Any]:
     return {
         "format": "fencepost.report@1",
         "host": {"name": "mine", "version": "1"},
-        "kit": {"version": "0.1.0"},
+        "kit": {"version": "0.1.0", "probe": "sha256:1"},
         "spec": {"version": "0.3.0", "digest": "0" * 64},
         "seed": 7,
         "startedAt": "2026-01-02T03:04:05Z",

@@ -15,6 +15,7 @@ from fencepost_spec.catalogue import Catalogue
 
 from .. import scenario as scenarios
 from ..report.model import Kit, Selection
+from ..probe import javascript
 from ..scenario import Scenario, ScenarioError
 from .trouble import Trouble, of_file
 
@@ -27,7 +28,7 @@ def catalogue() -> Catalogue:
 def kit() -> Kit:
     """The versions that a verdict rests on."""
     clauses = catalogue()
-    return Kit(version("fencepost"), clauses.version, clauses.digest)
+    return Kit(version("fencepost"), clauses.version, clauses.digest, javascript.source().digest)
 
 
 def shipped() -> tuple[Scenario, ...]:

@@ -150,6 +150,7 @@ def _closing(report: Report, console: Console) -> None:
     _line(console, f"host      {host.name} {host.version} ({host.address})")
     _line(console, f"with      {', '.join(host.instruments) or 'no instruments'}")
     _line(console, f"catalogue {report.kit.catalogue_version} {report.kit.catalogue_digest}")
+    _line(console, f"probe     {report.kit.probe_digest}")
     _line(console, f"seed      {report.seed}")
     _line(console, f"checks    {len(report.run.checks)} in {report.seconds:.1f} s")
     if report.generated is not None:

@@ -27,7 +27,7 @@ def document(report: Report) -> dict[str, Any]:
     """The report as a JSON document."""
     return {
         "format": FORMAT,
-        "kit": {"name": "fencepost", "version": report.kit.version},
+        "kit": {"name": "fencepost", "version": report.kit.version, "probe": report.kit.probe_digest},
         "spec": {"version": report.kit.catalogue_version, "digest": report.kit.catalogue_digest},
         "host": {
             "address": report.host.address,

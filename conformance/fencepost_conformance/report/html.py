@@ -109,6 +109,7 @@ def _facts(report: Report) -> str:
         "Instruments": ", ".join(host.instruments) or "none",
         "Catalogue": f"{kit.catalogue_version}, {kit.catalogue_digest}",
         "Kit": f"fencepost {kit.version}",
+        "Probe": kit.probe_digest,
         "Seed": str(report.seed),
         "Begun": report.started_at,
         "Took": f"{report.seconds:.1f} s",

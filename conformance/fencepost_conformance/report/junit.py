@@ -58,6 +58,7 @@ def _suite(report: Report, root: ET.Element, name: str, cases: Sequence[ET.Eleme
         ("host", f"{report.host.name} {report.host.version}"),
         ("seed", str(report.seed)),
         ("catalogue", report.kit.catalogue_digest),
+        ("probe", report.kit.probe_digest),
         ("verdict", report.verdict_line),
     ):
         ET.SubElement(properties, "property", name=key, value=facts.plain(text))

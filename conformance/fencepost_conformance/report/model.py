@@ -18,11 +18,12 @@ from ..verdict import ClauseRecord, RunRecord, Standing
 
 @dataclass(frozen=True)
 class Kit:
-    """What judged: the version of the kit, and the catalogue that it judged by."""
+    """What judged: the version of the kit, its probe's digest, and the catalogue that it judged by."""
 
     version: str
     catalogue_version: str
     catalogue_digest: str
+    probe_digest: str
 
 
 @dataclass(frozen=True)
