@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from fencepost.machine import Vacant, parked_on
-from fencepost.machine.actions import Close
+from fencepost.machine.actions import Close, Expire
 from fencepost.machine.records import evolve
 from fencepost.machine.state import Instance
 
@@ -137,6 +137,10 @@ def restart(judgement: Judgement, entry: Entry, observations: list[Observation])
 def _restart_of(track: Track, state: State) -> list[State]:
     taken = tuple(each for each in state.flights if each.reply is not None)
     lost = _befallen(track, state.having(flights=taken), "kill")
+    if track.moves.stuck and isinstance(lost.slot, Instance) and lost.slot.owner:
+        now = track.world.now  # its code goes on, but the Host that it belonged to is gone (DO-6a)
+        lapsed = track.moves.transitions(evolve(lost.slot, lease_until=now), Expire(now))
+        return [lost, *(follow(lost, each.state) for each in lapsed)]
     if isinstance(lost.slot, Instance) and not lost.slot.closed and parked_on(lost.slot) is not None:
         return [
             lost,

@@ -109,7 +109,9 @@ class Moves:
         """Every move of a state."""
         moves = [*self._flights(state), *self._machine(state), *self._contexts(state)]
         restless = self.world.backend_up and any(move.must for move in moves)
-        return Outlook(tuple(moves), restless, self._calm_until(state))
+        movable = restless and self.world.exact  # it may move later as well, and reckon from then
+        calm_until = self.world.late + 1 if movable else self._calm_until(state)
+        return Outlook(tuple(moves), restless, calm_until)
 
     def _calm_until(self, state: State) -> int:
         slot = state.slot
@@ -173,6 +175,13 @@ class Moves:
     def _enabled(self, state: State, slot: Instance, action: Action, must: bool) -> Iterator[Move]:
         if isinstance(action, Wake | EndLifetime) and self.world.wakes_held:
             return
+        if (
+            isinstance(action, Wake)
+            and slot.current is not None
+            and slot.history[slot.current].kind == "sleep"
+        ):
+            # SLP-2: it may be the call in the new context that records the success
+            yield Move(follow(state, evolve(slot, current=None)), must, "Wake", ("SLP-2",))
         if isinstance(action, Claim):
             yield from self._claims(state, slot, must)
         elif isinstance(action, StopAck):
@@ -188,8 +197,12 @@ class Moves:
 
     def _applied(self, state: State, slot: Instance, action: Action, must: bool) -> Iterator[Move]:
         for after, reply, clauses in self.transitions(slot, action):
-            if not isinstance(reply, Impossible):
-                yield Move(follow(state, after), must, type(action).__name__, clauses)
+            if isinstance(reply, Impossible):
+                continue
+            yield Move(follow(state, after), must, type(action).__name__, clauses)
+            if isinstance(action, Crash | Expire) and after.current is not None:
+                again = evolve(after, current=None)  # CTX-3a: not parked on what a lost owner had begun
+                yield Move(follow(state, again), must, type(action).__name__, clauses)
 
     def _claims(self, state: State, slot: Instance, must: bool) -> Iterator[Move]:
         if not self.stuck and any(mind.idle for mind in state.minds):
