@@ -8,8 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fencepost_conformance import judging
+from fencepost_conformance.adapter import Answer
 from fencepost_conformance.hosts import resolve
-from fencepost_conformance.runner import run_scenario
+from fencepost_conformance.observations import Observation
+from fencepost_conformance.runner import greet, run_scenario
 from fencepost_conformance.scenario import FORMAT, Scenario
 
 DO = [{"do": "a1", "effect": {"value": {}}}]
@@ -125,3 +128,46 @@ def test_an_owner_killed_at_a_commit_has_not_gone_on() -> None:
     }
     result = run_scenario(resolve("reference")(), Scenario("finding", document))
     assert (result.outcome, result.differences) == ("passed", ())
+
+
+OTHER_HOSTS = {
+    "a context that starts only after the clock was moved reckons from then": (
+        [{"wait": "a1", "type": "go", "timeoutSeconds": 60}, {"return": {}}],
+        [
+            {"advance": 31},
+            {"settle": True},
+            {"status": "i"},
+            {"advance": 30},
+            {"settle": True},
+            {"status": "i"},
+        ],
+        ["queued", "waiting", "waiting"],
+    ),
+    "the success of a sleep is recorded by the call in the new context": (
+        [
+            {"wait": "x", "type": "go", "timeoutSeconds": 0, "catch": "e"},
+            {"sleep": "x", "seconds": 5},
+            {"return": {}},
+        ],
+        [{"settle": True}, {"advance": 6}, {"settle": True}, {"status": "i"}],
+        ["queued", "errored"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_HOSTS)
+def test_what_other_hosts_may_show_is_admitted(name: str) -> None:
+    """Observations of Hosts that read the same sentences otherwise than the reference, and as well."""
+    program, schedule, statuses = OTHER_HOSTS[name]
+    entries = [{"create": "i", "program": "p1"}, {"status": "i"}, *schedule]
+    document = {"format": FORMAT, "title": name, "judged": True, "clauses": [], "schedule": entries}
+    scenario = Scenario("finding", {**document, "programs": {"p1": program}})
+    shown = iter(statuses)
+    observations = [Observation(0, "create", Answer("i"))]
+    for index, entry in enumerate(entries):
+        if "status" in entry:
+            status = next(shown)
+            reason = {"error": {"reason": "step_definition_mismatch"}} if status == "errored" else {}
+            observations.append(Observation(index, "status", Answer({"status": status, **reason})))
+    greeting = greet(resolve("reference")())
+    assert judging.admitted(scenario, observations, greeting) is None
