@@ -182,8 +182,8 @@ MUTANTS = (
         "any event is taken (EVT-8)",
         "WaitsSmall",
         events.consume,
-        "if event.type == type:",
-        "if event:",
+        "if event.type == type and (",
+        "if event and (",
     ),
     Mutant(
         "a consumed event keeps its bytes (EVT-3)",
