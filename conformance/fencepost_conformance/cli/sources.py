@@ -14,8 +14,8 @@ from fencepost_spec import catalogue as spec_catalogue
 from fencepost_spec.catalogue import Catalogue
 
 from .. import scenario as scenarios
-from ..report.model import Kit, Selection
 from ..probe import javascript
+from ..report.model import Kit, Selection
 from ..scenario import Scenario, ScenarioError
 from .trouble import Trouble, of_file
 
