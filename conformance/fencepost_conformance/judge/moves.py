@@ -200,7 +200,7 @@ class Moves:
             if isinstance(reply, Impossible):
                 continue
             yield Move(follow(state, after), must, type(action).__name__, clauses)
-            if isinstance(action, Crash | Expire) and after.current is not None:
+            if isinstance(action, Crash | Expire) and isinstance(after, Instance) and after.current:
                 again = evolve(after, current=None)  # CTX-3a: not parked on what a lost owner had begun
                 yield Move(follow(state, again), must, type(action).__name__, clauses)
 
