@@ -154,7 +154,9 @@ def is_text(value):
 
 
 def is_count(value, least):
-    return type(value) is int and least <= value < 2**53
+    """As JavaScript counts, to which 5.0 is 5; a large int stands in for a BigInt."""
+    whole = value < 2**53 if type(value) is int else type(value) is float and value.is_integer()
+    return whole and value >= least
 
 
 def is_fit(described):
