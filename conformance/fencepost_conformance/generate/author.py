@@ -219,6 +219,17 @@ class Author:
         throwing = {"do": name, "effect": {"throw": "kept"}, "catch": error}
         return [throwing, *self.pick(([], [self.step()])), {"rethrow": error}]
 
+    def beyond(self) -> list[Operation]:
+        """What reaches beyond the lifetime: a long step that is begun late."""
+        first: Operation = {"sleep": self.fresh(), "seconds": self.pick((5, 1, 60))}
+        sleeping: Operation = {"sleep": self.fresh(), "seconds": FORM.sleep_seconds}
+        waiting: Operation = {
+            "wait": self.fresh(),
+            "type": self.pick(TYPES),
+            "timeoutSeconds": FORM.wait_seconds_maximum,
+        }
+        return [first, self.pick((sleeping, waiting))]
+
     def passed_on(self) -> list[Operation]:
         """A Host error that was caught, thrown inside of another effect: one more attempt that fails."""
         error = f"e{len(self.errors) + 1}"
@@ -352,6 +363,7 @@ _PHRASES: tuple[Callable[[Author], list[Operation]], ...] = (
     Author.finally_only,
     Author.later,
     Author.passed_on,
+    *[Author.beyond] * 2,
     *[Author.both] * 2,
     *[Author.unawaited] * 2,
     Author.loop,

@@ -34,7 +34,7 @@ from .arguments import (
     one_of,
     openings,
 )
-from .deadlines import LEASE, LIFETIME, RETENTION, Around
+from .deadlines import LEASE, LIFETIME, OFFSETS, RETENTION, Around
 from .programs import TYPES
 from .stage import IDS, Entry, Stage
 from .watching import NotAdmitted, Watch
@@ -329,6 +329,10 @@ class ScenarioMachine(RuleBasedStateMachine):
             for id, type in awaited:
                 self._play(self._event(id, type, "numbered"))
             if wake is not None:
+                before = wake.deadline.at + OFFSETS["1 s before"]
+                if before > stage.now:  # too early
+                    self._advance_to(before)
+                    self._settle()
                 self._advance_to(wake.at)
             for gate in stage.closed_gates():
                 self._play({"release": gate})

@@ -23,8 +23,8 @@ class Profile:
 PROFILES: Mapping[str, Profile] = {
     each.name: each
     for each in (
-        Profile("quick", 60, 12, 10.0),
-        Profile("ci", 300, 20, 60.0, fixed_seed=True),
+        Profile("quick", 60, 12, 20.0),
+        Profile("ci", 300, 20, 90.0, fixed_seed=True),
         Profile("soak", 10_000, 40, 300.0),
     )
 }

@@ -34,6 +34,7 @@ PLAINER: Mapping[str, tuple[Any, ...]] = {
 }
 """Member of an operation or of an entry -> the values to try in its place, the plainest first."""
 
+LONG, SHORT = 40, 3  # characters
 _PLAINEST = frozenset({"settle", "advance"})
 _KEPT = ("start", "pending", "await")  # their `as` is what others name
 
@@ -62,10 +63,12 @@ def _candidates(document: Document) -> Iterator[Document]:
     """Every scenario that is a piece smaller or plainer, the largest pieces first."""
     yield from _without_entries(document)
     yield from _without_versions(document)
+    yield from _on_one_version(document)
     for name, program in document["programs"].items():
         for smaller in _smaller_block(list(program)):
             yield {**document, "programs": {**document["programs"], name: smaller}}
     yield from _plainer_entries(document)
+    yield from _shorter_names(document)
 
 
 # Entries
@@ -132,6 +135,16 @@ def _without_versions(document: Document) -> Iterator[Document]:
         yield _pruned({key: value for key, value in document.items() if key not in ("versions", "deployed")})
 
 
+def _on_one_version(document: Document) -> Iterator[Document]:
+    """As if the second Version were the only one."""
+    for newer in list(document.get("versions", {}).values())[1:]:
+        programs = {name: document["programs"][newer.get(name, name)] for name in document["programs"]}
+        schedule = [entry for entry in document["schedule"] if "deploy" not in entry]
+        if schedule:
+            rest = {key: value for key, value in document.items() if key not in ("versions", "deployed")}
+            yield _pruned({**rest, "programs": programs, "schedule": schedule})
+
+
 def _plainer_entries(document: Document) -> Iterator[Document]:
     schedule = document["schedule"]
     for index, entry in enumerate(schedule):
@@ -148,6 +161,27 @@ def _directly(entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield entry[word]
     if not _PLAINEST & entry.keys():
         yield {"settle": True}
+
+
+def _shorter_names(document: Document) -> Iterator[Document]:
+    """With the beginning of a long name in its place, wherever it stands."""
+    for name in sorted({each for each in _texts(document["programs"]) if len(each) > LONG}):
+        yield _renamed(document, name, name[:SHORT])
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for child in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from _texts(child)
+
+
+def _renamed(value: Any, name: str, other: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(name, other)
+    if isinstance(value, Mapping):
+        return {key: _renamed(child, name, other) for key, child in value.items()}
+    return [_renamed(child, name, other) for child in value] if isinstance(value, list) else value
 
 
 # Programs
@@ -168,8 +202,9 @@ def _smaller_operation(operation: Mapping[str, Any]) -> Iterator[list[Any]]:
     if "unawaited" in operation:
         yield [operation["unawaited"]]
     effect = operation.get("effect")
-    if isinstance(effect, Mapping) and "then" in effect:
-        yield [{**operation, "effect": effect["then"]}]
+    if isinstance(effect, Mapping):
+        for inner in [*effect.get("attempts", ()), *([effect["then"]] if "then" in effect else [])]:
+            yield [{**operation, "effect": inner}]
     yield from ([each] for each in _plainer(operation, OMISSIBLE))
     for key in BODIES:
         if isinstance(operation.get(key), list):

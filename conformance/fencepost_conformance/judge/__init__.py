@@ -20,7 +20,7 @@ from ..adapter import Handshake
 from ..observations import Observation
 from ..run import word_of
 from ..scenario import Scenario
-from .blame import Witnesses, of_programs, ranked
+from .blame import of_programs, ranked
 from .calling import CALLS
 from .contents import of_contents
 from .instruments import INSTRUMENTS, Handler
@@ -85,10 +85,9 @@ def _pass(judgement: Judgement, scenario: Scenario, observations: Sequence[Obser
 def _refusal(index: int, word: str, scenario: Scenario, refused: Refused) -> NotAdmitted:
     """The answer to a refusal; the scenario up to it is a witness as well."""
     shown = seen(refused.seen)
-    answer, trail, hints = refused.witnesses
-    answer = (*of_programs(shown, refused.possible, scenario.programs), *answer)
+    answer = (*of_programs(shown, refused.possible, scenario.programs), *refused.witnesses.answer)
     contents = of_contents(scenario.schedule[: index + 1], scenario.programs)
-    clauses = ranked(Witnesses(answer, trail, hints), contents)
+    clauses = ranked(refused.witnesses._replace(answer=answer), contents)
     return NotAdmitted(
         index,
         word,

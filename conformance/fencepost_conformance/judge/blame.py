@@ -93,11 +93,12 @@ PLAIN = frozenset(
 
 class Witnesses(NamedTuple):
     """What two of the witnesses say; the third is asked where the whole scenario is known. What an answer
-    only `hints` at is shared by many faults."""
+    only `hints` at is shared by many faults, and what it makes `plain` by hardly any."""
 
     answer: tuple[str, ...] = ()
     trail: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
 
 
 class Points(NamedTuple):
@@ -109,8 +110,9 @@ class Points(NamedTuple):
 
 
 POINTS = {
+    "plain to see": Points(6.0, 0.5, 1.0),
     "answer": Points(3.0, 0.3, 1.0),
-    "hints": Points(1.2, 0.2, 0.4),
+    "hints": Points(0.9, 0.2, 0.3),
     "peculiar": Points(2.0, 0.15, 0.5),
     "plain": Points(0.7, 0.0, 0.7),
     "routine": Points(0.2, 0.0, 0.2),
@@ -124,6 +126,7 @@ def ranked(witnesses: Witnesses, contents: Mapping[str, float]) -> list[str]:
     trail = list(dict.fromkeys(witnesses.trail))
     answer = list(dict.fromkeys(witnesses.answer))
     heard = {
+        "plain to see": list(dict.fromkeys(witnesses.plain)),
         "answer": answer,
         "hints": [clause for clause in dict.fromkeys(witnesses.hints) if clause not in answer],
         "peculiar": [clause for clause in trail if clause not in ROUTINE | PLAIN],
@@ -154,6 +157,21 @@ def of_answer(seen: Any, possible: Iterable[Any], states: Iterable[State]) -> It
     yield from _of_errors(shown, possible)
 
 
+def plain_of(seen: Any, possible: Iterable[Any]) -> Iterator[str]:
+    """What an answer makes plain by a word that the Form does not have, or not there."""
+    if not isinstance(seen, dict):
+        return
+    names = {
+        each["error"] for each in possible if isinstance(each, dict) and isinstance(each.get("error"), str)
+    }
+    if "status" in seen and seen["status"] not in _STATUSES:
+        yield from ("BND-5", "EXT-1")
+    if _is_status(seen) and _reason(seen) not in ("", *REASONS):
+        yield from ("BND-7", "LIF-1")
+    if isinstance(seen.get("error"), str) and seen["error"] not in REFUSALS and names & REFUSALS.keys():
+        yield "BND-13"
+
+
 def hints_of(seen: Any, possible: Iterable[Any]) -> Iterator[str]:
     """What the reasons in an answer hint at, seen or possible."""
     for reason in dict.fromkeys(_reason(each) for each in (seen, *possible) if _is_status(each)):
@@ -170,8 +188,6 @@ def _of_errors(shown: Mapping[str, Any], possible: list[Any]) -> Iterator[str]:
     }
     name = shown.get("error")
     rejected = isinstance(name, str) and "status" not in shown
-    if rejected and name not in REFUSALS and names & REFUSALS.keys():
-        yield "BND-13"
     if rejected and not names:
         yield from REFUSALS.get(str(name), ())
     table = REFUSALS if rejected else TAKEN
@@ -185,9 +201,6 @@ def _of_status(
     shown: Mapping[str, Any], possible: list[Mapping[str, Any]], states: list[State]
 ) -> Iterator[str]:
     status, statuses = shown["status"], {each["status"] for each in possible}
-    if status not in _STATUSES:
-        yield from ("BND-5", "EXT-1")
-        return
     if status in statuses:
         yield from _of_outcome(shown, [each for each in possible if each["status"] == status])
         return
@@ -210,8 +223,6 @@ def _of_outcome(shown: Mapping[str, Any], possible: list[Mapping[str, Any]]) -> 
         reasons = dict.fromkeys(_reason(each) for each in (shown, *possible))
         if not _reason(shown):
             yield from ("BND-12", "BND-7", "RET-1")
-        elif _reason(shown) not in REASONS:
-            yield from ("BND-7", "LIF-1")
         for reason in reasons:
             yield from REASONS.get(reason, ())
         return
@@ -310,7 +321,10 @@ def _effects(name: str, value: Any) -> Iterator[Any]:
 
 
 def _fails(effect: Any) -> bool:
-    return isinstance(effect, Mapping) and ("throw" in effect or "oddity" in effect)
+    if not isinstance(effect, Mapping):
+        return False
+    inner = [*effect.get("attempts", ()), effect.get("then")]
+    return "throw" in effect or "oddity" in effect or any(map(_fails, inner))
 
 
 def _output(answer: Any) -> Mapping[str, Any] | None:

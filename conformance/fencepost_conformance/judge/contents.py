@@ -63,7 +63,7 @@ OPERATIONS: Mapping[str, Named] = {
 """Word of an operation -> what it is about."""
 
 EFFECTS: Mapping[str, Named] = {
-    "nested": (STRONG, ("STP-7", "STP-6")),
+    "nested": (STRONG, ("STP-7", "STP-6", "ERR-6")),
     "oddity": (STRONG, ("DO-8",)),
     "undefined": (WEAK, ("STP-13", "STP-14")),
     "throw": (WEAK, ("DO-7",)),
@@ -80,11 +80,11 @@ POLICIES: Mapping[str, Named] = {
 
 ENTRIES: Mapping[str, Named] = {
     "deploy": (SURE, ("CTX-2", "STP-5", "SLP-5")),
-    "restart": (SOME, ("LIF-4", "DO-4", "WFE-9", "RET-3", "BND-12", "EVT-1")),
+    "restart": (STRONG, ("LIF-4", "RET-3", "BND-12")),
     "holdWakes": (SOME, ("WFE-6", "LIF-5", "WFE-5")),
-    "backend": (STRONG, ("BND-8",)),
     "dropResponse": (WEAK, ("BND-3",)),
-    "deleteResource": (STRONG, ("DEL-3", "DEL-4", "DEL-5", "DEL-7")),
+    "deleteResource": (STRONG, ("DEL-3", "DEL-4", "DEL-5")),
+    "recreateResource": (SURE, ("DEL-7", "DEL-3", "DEL-5")),
     "stuck": (SOME, ("PUB-1", "TRM-1", "TRM-2")),
     "pause": (SOME, ("PUB-2", "PUB-1")),
     "kill": (SOME, ("DO-12", "DO-4", "WFE-9")),
@@ -107,9 +107,19 @@ _BOUNDS: Mapping[str, tuple[int, int]] = {
 }
 """Figure of a step or a policy -> the least and the most that it may be."""
 
+_OUT_OF_REACH: Named = (STRONG, ("BND-8",))
+_AT_A_RESTART: Mapping[str, Named] = {
+    "do": (STRONG, ("DO-4",)),
+    "wait": (STRONG, ("EVT-1", "WFE-9", "WFE-5")),
+    "sleep": (STRONG, ("SLP-2",)),
+}
+"""Kind of a step -> what a restart may lose of it."""
+
+_MUTATED: Named = (STRONG, ("DOC-9",))
+_ODD_OUTPUT: Named = (STRONG, ("ABI-4",))
 _TWICE: Named = (STRONG, ("BND-3", "RET-1"))
 _MANY: Named = (STRONG, ("EVT-3", "EVT-4"))
-_LIFETIME: Named = (STRONG, ("LIF-1", "LIF-5", "LIF-3a", "LIF-4"))
+_LIFETIME: Named = (SOME, ("LIF-1", "LIF-5", "LIF-3a", "LIF-4", "RET-1"))
 _RETENTION: Named = (STRONG, ("RET-1", "RET-3"))
 _ODD_TYPE: Named = (STRONG, ("EVT-8", "EVT-1", "WFE-11"))
 _ODD_ID: Named = (STRONG, ("BND-2",))
@@ -142,6 +152,10 @@ def _everything(schedule: Sequence[Mapping[str, Any]], programs: Mapping[str, An
     yield from _of_entries(schedule)
     for operation in _mappings(programs):
         yield from _of_operation(operation)
+    if any("restart" in entry for entry in schedule):
+        yield from (
+            _AT_A_RESTART[kind] for kind in _AT_A_RESTART if any(kind in each for each in _mappings(programs))
+        )
     names = [each[kind] for each in _mappings(programs) for kind in ("do", "sleep", "wait") if kind in each]
     if _has_twins(names):
         yield _TWINS
@@ -174,6 +188,8 @@ def _of_entries(schedule: Sequence[Mapping[str, Any]]) -> Iterator[Named]:
     seconds = 0.0
     for entry in schedule:
         yield from (ENTRIES[word] for word in entry if word in ENTRIES)
+        if entry.get("backend") == "down":
+            yield _OUT_OF_REACH
         call = entry.get("dropResponse", entry.get("start", entry))
         named = [call[word] for word in ("create", "get", "status", "sendEvent", "terminate") if word in call]
         ids += named
@@ -212,6 +228,10 @@ def _is_plain(type: Any) -> bool:
 
 def _of_operation(operation: Mapping[str, Any]) -> Iterator[Named]:
     yield from (OPERATIONS[word] for word in operation if word in OPERATIONS)
+    if "." in str(operation.get("set", "")) and not operation["set"].startswith("out."):
+        yield _MUTATED
+    if isinstance(operation.get("return"), Mapping) and "$oddity" in operation["return"]:
+        yield _ODD_OUTPUT
     effect, policy = operation.get("effect"), operation.get("retry")
     if isinstance(effect, Mapping):
         yield from (EFFECTS[word] for word in effect if word in EFFECTS)

@@ -10,7 +10,7 @@ from fencepost.machine.records import evolve
 from fencepost.machine.replies import Unproven
 from fencepost.machine.state import Instance
 
-from .blame import Witnesses, hints_of, of_answer
+from .blame import Witnesses, hints_of, of_answer, plain_of
 from .moves import Moves, Outlook
 from .replies import explains, seen, told
 from .states import FOREVER, State, follow, undominated
@@ -21,7 +21,7 @@ from .world import World
 States = dict[State, tuple[str, ...]]
 """Possible states, each with the clauses of the moves that led to it."""
 
-MOST_STATES = 1_000
+MOST_STATES = 1_000  # beside one another; those that follow one another are counted once
 LONGEST_TRAIL = 24
 SHOWN = 8
 
@@ -82,14 +82,16 @@ class Track:
     def closure(self, states: States) -> States:
         """Everything that the Host may have brought about from these states; Unjudged when it is too much."""
         found = dict(states)
-        pending = list(found)
+        pending, width = list(found), len(found)
         while pending:
             state = pending.pop()
-            for move in self.outlook(state).moves:
+            moves = self.outlook(state).moves
+            width += len(moves) > 1
+            for move in moves:
                 if move.state not in found:
                     found[move.state] = (*found[state], *move.clauses)[-LONGEST_TRAIL:]
                     pending.append(move.state)
-            if len(found) > MOST_STATES:
+            if width > MOST_STATES:
                 raise Unjudged(f"more than {MOST_STATES} states are possible for {self.id!r}")
         return found
 
@@ -149,7 +151,8 @@ class Track:
             possible = list(offered.values())
             speaking = tuple(of_answer(seen(answer), possible, self.furthest()))
             hints = tuple(hints_of(seen(answer), possible))
-            witnesses = Witnesses(speaking, (*self.trail(), *clauses), hints)
+            plain = tuple(plain_of(seen(answer), possible))
+            witnesses = Witnesses(speaking, (*self.trail(), *clauses), hints, plain)
             raise Refused(answer, possible, self.told(), witnesses)
         self.put(explained)
 
