@@ -46,16 +46,25 @@ def judge(
     """Judge a scenario by what was observed; without a tolerance the kit held the Host's clock."""
     first: Verdict | None = None
     clocks = (False, True) if _has_fractions(scenario, tolerance_milliseconds) else (False,)  # TIM-1
+    tried: list[tuple[bool, tuple[dict[str, str], set[str]]]] = []
     for whole_seconds, stance in product(clocks, stances(traits(dict(scenario.programs)))):
+        if any(clock == whole_seconds and _is_alike(stance, *rest) for clock, rest in tried):
+            continue
         judgement = Judgement(
             scenario, handshake, tolerance_milliseconds, whole_seconds=whole_seconds, stance=stance
         )
         verdict = _pass(judgement, scenario, observations)
         if verdict.admitted:
             return verdict
+        tried.append((whole_seconds, (stance, judgement.world.choices.consulted)))
         first = first or verdict
     assert first is not None
     return first
+
+
+def _is_alike(stance: dict[str, str], other: dict[str, str], consulted: set[str]) -> bool:
+    """Whether a stance differs from one that was tried in nothing that was consulted then."""
+    return all(stance.get(field) == other.get(field) for field in consulted)
 
 
 def _pass(judgement: Judgement, scenario: Scenario, observations: Sequence[Observation]) -> Verdict:

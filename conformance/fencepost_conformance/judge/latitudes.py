@@ -113,16 +113,26 @@ def stances(found: frozenset[str]) -> Iterator[dict[str, str]]:
         yield {field: CHOICES[field][0] for field in STANCE if field != "invalid_result"}
 
 
+def told_by(found: frozenset[str]) -> frozenset[str]:
+    """The fields of `STANCE` that programs with these traits can show."""
+    return frozenset(field for field, trait in STANCE.items() if trait in found)
+
+
 def set_aside(found: frozenset[str]) -> dict[str, str]:
     """The fields that programs with these traits cannot show, each with the choice that stands for all."""
     return {**ALWAYS, **{field: CHOICES[field][0] for field, trait in ASIDE.items() if trait not in found}}
 
 
 class Choices:
-    """Stands where a `Latitude` is read; inside `explore` a field that is not set aside is a decision."""
+    """Stands where a `Latitude` is read; inside `explore` a field that is not set aside is a decision.
+
+    Of the fields that are `watched` it is known whether they were `consulted`.
+    """
 
     def __init__(self) -> None:
         self.aside: Mapping[str, str] = {}
+        self.watched: frozenset[str] = frozenset()
+        self.consulted: set[str] = set()
         self.read: set[str] = set()
         self._forced: tuple[str, ...] = ()
         self._trail: list[str] = []
@@ -131,6 +141,8 @@ class Choices:
     def __getattr__(self, field: str) -> str:
         if field.startswith("_") or field not in CHOICES:
             raise AttributeError(field)
+        if field in self.watched:
+            self.consulted.add(field)
         return self.aside.get(field) or self._decide(field)
 
     def _decide(self, field: str) -> str:

@@ -32,7 +32,7 @@ from fencepost.machine.replies import Fenced, Impossible, Parked, Rejected, Stop
 from fencepost.machine.state import Instance, Slot
 
 from .code import GO, Input, Node, Passed, Programme, Rests
-from .latitudes import overlaps, set_aside, traits
+from .latitudes import overlaps, set_aside, told_by, traits
 from .states import FOREVER, Condition, Flight, Mind, State, Trap, follow, set_mind
 from .walking import Caught, Walk
 from .world import World
@@ -65,7 +65,7 @@ class Moves:
         self.stuck = False
         self.flights: dict[str, Action] = {}
         self._programmes: dict[tuple[str, bytes | None], Programme] = {}
-        self._traits: dict[bytes | None, tuple[bool, dict[str, str]]] = {}
+        self._traits: dict[bytes | None, tuple[bool, dict[str, str], frozenset[str]]] = {}
 
     # -- the machine -------------------------------------------------------------------------------
 
@@ -80,20 +80,22 @@ class Moves:
 
     def _set_aside(self, slot: Slot) -> None:
         params = slot.params if isinstance(slot, Instance) else None
-        self.world.choices.aside = self._traits_of(params)[1]
+        _, self.world.choices.aside, self.world.choices.watched = self._traits_of(params)
 
-    def _traits_of(self, params: bytes | None) -> tuple[bool, dict[str, str]]:
+    def _traits_of(self, params: bytes | None) -> tuple[bool, dict[str, str], frozenset[str]]:
+        """Whether its programs are sequential, what is set aside, and what they can tell of a stance."""
         known = self._traits.get(params)
         if known is None:
             found = traits(None if params is None else documents.decode(params))
-            known = self._traits[params] = (not overlaps(found), {**self.world.stance, **set_aside(found)})
+            aside = {**self.world.stance, **set_aside(found)}
+            known = self._traits[params] = (not overlaps(found), aside, told_by(found))
         return known
 
     def programme(self, params: bytes | None, version: str) -> Programme:
         """What the contexts of an instance on a Version can do."""
         key = (version, params)
         if key not in self._programmes:
-            sequential, aside = self._traits_of(params)
+            sequential, aside, _ = self._traits_of(params)
             self._programmes[key] = Programme(self.id, version, params, sequential, aside)
         return self._programmes[key]
 
