@@ -11,7 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from .boundaries import FIT, FIT_ODDITIES, ODD_TYPES, UNFIT
+from .boundaries import FIT, FIT_ODDITIES, ODD_TYPES, UNFIT, twins_of
 from .programs import TYPES, Program, named, programs
 from .stage import Stage
 
@@ -131,7 +131,8 @@ def an_event(id: Any, type: Any, payload: str, number: int) -> dict[str, Any]:
 
 def event_types(stage: Stage) -> tuple[Any, ...]:
     """Types of events: those that somebody waits for, others, and what is only nearly one."""
-    return (*(stage.awaited() or TYPES) * 8, *TYPES * 3, *ODD_TYPES)
+    awaited = stage.awaited() or TYPES
+    return (*awaited * 8, *(twin for each in awaited for twin in twins_of(each)), *TYPES * 3, *ODD_TYPES)
 
 
 def a_trap(stage: Stage, deed: str) -> st.SearchStrategy[Trap]:

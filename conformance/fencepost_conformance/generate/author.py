@@ -43,6 +43,7 @@ MANY = 100  # a program with as many steps as there may be is drawn once in so m
 
 _VALUES: tuple[Any, ...] = (*({"n": 1}, {}, {"$params": True}) * 2, *FIT)
 _MESSAGES = ("here", "step_failed", "lifetime_exceeded")
+_OUT: Operation = {"return": {"$": "out"}}
 _COUNTED: tuple[Operation, ...] = ({"value": {"n": 1}}, {"value": {"n": 2}}, {"value": {"n": 3}})
 
 
@@ -79,6 +80,26 @@ class Author:
         self.used.append(name)
         return name
 
+    # Programs of their own
+
+    def overtaken(self) -> tuple[Operation, ...]:
+        """An effect whose executions can be told apart, and contexts after it."""
+        name = self.fresh()
+        counted: dict[str, Any] = {"attempts": list(_COUNTED)}
+        effect = {"gate": f"g-{name}", "then": counted} if self.chance(3) else counted
+        step: Operation = {"do": name, "effect": effect}
+        parking = self.pick((self.sleep, self.wait))(self.fresh())
+        return (*self._opening(), step, *self._kept(step), parking, self.do(self.fresh()), _OUT)
+
+    def queue(self) -> tuple[Operation, ...]:
+        """Time for events to come, and then a wait for each of them."""
+        operations: list[Operation] = [{"sleep": self.fresh(), "seconds": self.pick((5, 60))}]
+        type = self.pick(TYPES)
+        for _ in range(3):
+            step: Operation = {"wait": self.fresh(), "type": type, "timeoutSeconds": 60}
+            operations += [step, *self._kept(step)]
+        return (*self._opening(), *operations, _OUT)
+
     # Blocks
 
     def write(self) -> tuple[Operation, ...]:
@@ -94,7 +115,7 @@ class Author:
         return opening
 
     def _closing(self) -> list[Operation]:
-        endings: list[Operation] = [{"return": {"$": "out"}}] * 6
+        endings: list[Operation] = [_OUT] * 6
         endings += [{"return": {}}, {"throw": "last"}]
         return [self.pick(endings)] if not self.chance(8) else []
 
@@ -154,7 +175,9 @@ class Author:
     def retried(self) -> list[Operation]:
         name = self.fresh()
         failures = 1 + self.draw(below(3))
-        effects = [{"throw": "again"}] * failures + [{"value": {"n": failures}}]
+        effects: list[Any] = [{"throw": "again"}] * failures + [{"value": {"n": failures}}]
+        if self.chance(4):  # an attempt that takes its time
+            effects[0] = {"gate": f"g-{name}", "then": effects[0]}
         step: Operation = {"do": name, "effect": {"attempts": effects}, "retry": dict(self.pick(POLICIES))}
         return [step, *self._kept(step)]
 

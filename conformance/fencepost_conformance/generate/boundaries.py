@@ -7,6 +7,7 @@ judge who knows.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,6 +67,12 @@ IDS: tuple[tuple[Any, Any], ...] = (
     *(("", ""), ({"$string": [0xDC00]},) * 2, (5, "5")),
 )
 """An id to create under, and one to look up then, that is the same or only nearly."""
+
+
+def twins_of(type: str) -> tuple[str, ...]:
+    """What a type of event is nearly."""
+    found = (type.upper(), f"{type} ", unicodedata.normalize("NFD", type))
+    return tuple(each for each in found if each != type)
 
 
 def padded(name: str, filler: str = "x") -> str:

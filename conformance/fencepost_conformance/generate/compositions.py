@@ -17,6 +17,7 @@ from .arguments import Plan, Trap, a_plan, addresses, an_id, of_stage, one_of, p
 from .boundaries import IDS as ODD_IDS
 from .deadlines import LIFETIME
 from .machine import MOST_CREATES, MOST_FLIGHTS, ScenarioMachine, somebody, when
+from .programs import Program, special
 from .stage import IDS, Stage
 
 SELDOM = st.sampled_from((*[False] * 5, True))
@@ -100,6 +101,9 @@ class ComposedMachine(ScenarioMachine):
             return
         if deed == "stuck" and id not in self.stage.stuck:
             self._get_stuck(id)
+        if deed == "holdWakes" and not self.stage.wakes_held:
+            self._play({"holdWakes": True})
+            self.stage.wakes_held = True
         for where in ("1 s before", "onto", "1 s past"):
             if where in instants and instants[where] > self.stage.now:
                 self._advance_to(instants[where])
@@ -107,34 +111,105 @@ class ComposedMachine(ScenarioMachine):
                     self._play({"restart": True})
                 self._settle()
                 self._look(id)
+        gates = self.stage.closed_gates()
+        if gates:  # what runs may settle, late
+            self._release(gates[0])
+            self._look(id)
+        if deed == "holdWakes":
+            self._let_wakes()
         if id in self.stage.stuck:
             self._get_unstuck(id)
 
-    @when("restart", lambda stage: stage.ids and stage.offers("clock"))
-    @rule(to=one_of(addresses), count=st.sampled_from((2, 11)), sure=st.booleans())
-    def restart_upon_events(self, to: tuple[str, str], count: int, sure: bool) -> None:
-        """So many that their numbers do not sort as text, and then whatever waits for them."""
-        if not sure:
-            return
-        id, type = to
-        for _ in range(count):
-            self._play(self._event(id, type, "numbered"))
-        self._play({"restart": True})
-        self.stage.flying.clear()
-        self._play(self._event(id, type, "numbered"))
+    @when("pause", lambda stage: _room(stage) and stage.offers("clock"))
+    @rule(
+        program=of_stage(lambda stage: special(stage.prefix, "overtaken")),
+        point=st.sampled_from(("effect-end", "effect-start", "committed")),
+        again=st.sampled_from((1, 2)),
+        restarted=st.booleans(),
+    )
+    def create_an_effect_that_is_overtaken(
+        self, program: Program, point: str, again: int, restarted: bool
+    ) -> None:
+        """The effect tells its executions apart, and later contexts show which of them was committed."""
+        id = next(each for each in IDS if each not in self.stage.ids)
+        traps = (Trap("pause", f"{point}:{program.steps[0]}"),) * again
+        self._create(id, Plan(program, traps=traps))
+        for gate in program.gates:
+            self._release(gate)
+        for _ in range(again):
+            self._play({"recover": True})
+        self._resume(id)
+        if restarted and self.stage.offers("restart"):
+            self._play({"restart": True})
+            self.stage.flying.clear()
         self._wake(id)
         self._look(id)
 
+    @when("clock", _room)
+    @rule(
+        program=of_stage(lambda stage: special(stage.prefix, "queue")),
+        count=st.sampled_from((3, 11, 1)),
+        restarted=st.booleans(),
+    )
+    def create_and_queue_events(self, program: Program, count: int, restarted: bool) -> None:
+        """So many that their numbers do not sort as text; then the waits for them."""
+        id = next(each for each in IDS if each not in self.stage.ids)
+        self._create(id, Plan(program))
+        for _ in range(count):
+            self._play(self._event(id, program.types[0], "numbered"))
+        if restarted and self.stage.offers("restart"):
+            self._play({"restart": True})
+            self.stage.flying.clear()
+            self._play(self._event(id, program.types[0], "numbered"))
+        self._wake(id)
+        self._look(id)
+
+    @when("resource", lambda stage: stage.ids and not stage.words["deleteResource"])
+    @rule(
+        id=an_id,
+        deed=st.sampled_from(("stuck", "pause")),
+        meanwhile=st.sampled_from(("release", "restart", "recover")),
+        sure=SELDOM,
+    )
+    def delete_what_cannot_be_stopped(self, id: str, deed: str, meanwhile: str, sure: bool) -> None:
+        """The Operation is under way while code goes on, and then the name is created again."""
+        if not sure or not self.stage.offers(deed) or id in self.stage.stuck:
+            return
+        if deed == "stuck":
+            self._get_stuck(id)
+        else:
+            self._play({"pause": id, "at": "now"})
+            self.stage.frozen.append(id)
+        self._play({"unbind": True})
+        self._play({"deleteResource": True})
+        gates = self.stage.closed_gates()
+        if meanwhile == "release" and gates:
+            self._release(gates[0])
+        elif self.stage.offers("restart" if meanwhile == "restart" else "clock"):
+            self._play({meanwhile if meanwhile != "release" else "recover": True})
+        self._finish_the_delete()
+
     @when(holds=somebody)
-    @rule(to=one_of(addresses), short=st.integers(0, 1), sure=SELDOM, really=st.booleans())
-    def fill_the_inbox(self, to: tuple[str, str], short: int, sure: bool, really: bool) -> None:
+    @rule(
+        to=one_of(addresses),
+        short=st.integers(0, 1),
+        awaited=st.booleans(),
+        sure=SELDOM,
+        really=st.booleans(),
+    )
+    def fill_the_inbox(
+        self, to: tuple[str, str], short: int, awaited: bool, sure: bool, really: bool
+    ) -> None:
         """To the brim, or one event short of it; then comes what may be awaited, and once more."""
         if not (sure and really):
             return
         id, type = to
-        count = FORM.inbox_events - short
-        self._play({"sendEvent": id, "type": "filler", "payload": {"n": 0}, "times": count})
-        for each in (type, type, "filler"):
+        count, filler = FORM.inbox_events - short, type if awaited else "filler"
+        self._play({"sendEvent": id, "type": filler, "payload": {"n": 0}, "times": count})
+        for each in (type, type, filler):
+            self._play(self._event(id, each, "numbered"))
+        self._wake(id)
+        for each in (type, filler):
             self._play(self._event(id, each, "numbered"))
         self._look(id)
 

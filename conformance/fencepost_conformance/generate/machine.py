@@ -201,9 +201,7 @@ class ScenarioMachine(RuleBasedStateMachine):
     @when("wakes", lambda stage: stage.wakes_held)
     @rule()
     def let_wakes(self) -> None:
-        self._play({"holdWakes": False})
-        self.stage.wakes_held = False
-        self._look()
+        self._let_wakes()
 
     # Owners
 
@@ -272,6 +270,10 @@ class ScenarioMachine(RuleBasedStateMachine):
             return
         self._play({"unbind": True})
         self._play({"deleteResource": True})
+        self._finish_the_delete()
+
+    def _finish_the_delete(self) -> None:
+        """Let everything be stopped, and create the resource again under its name."""
         for word, ids in (("unstuck", self.stage.stuck), ("resume", self.stage.frozen)):
             for id in dict.fromkeys(ids):
                 self._play({word: id})
@@ -309,7 +311,7 @@ class ScenarioMachine(RuleBasedStateMachine):
     def _epilogue(self) -> None:
         stage = self.stage
         if stage.wakes_held:
-            self.let_wakes()
+            self._let_wakes()
         for id in tuple(stage.stuck):
             self._get_unstuck(id)
         for id in dict.fromkeys(stage.frozen):
@@ -378,6 +380,11 @@ class ScenarioMachine(RuleBasedStateMachine):
 
     def _a_call(self, call: str, id: str) -> Entry:
         return self._event(id, TYPES[0], "numbered") if call == "sendEvent" else {call: id}
+
+    def _let_wakes(self) -> None:
+        self._play({"holdWakes": False})
+        self.stage.wakes_held = False
+        self._look()
 
     def _get_stuck(self, id: str) -> None:
         self._play({"stuck": id})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from .author import TYPES, Author, Operation
 from .telling import told
 
-__all__ = ["TYPES", "Program", "gates", "named", "programs"]
+__all__ = ["TYPES", "Program", "gates", "named", "programs", "special"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,6 +73,13 @@ def programs(draw: Callable[[st.SearchStrategy[Any]], Any], prefix: str, version
     author = Author(draw, prefix)
     operations = author.write()
     return Program(operations, _newer(author, operations) if versions else None)
+
+
+@st.composite
+def special(draw: Callable[[st.SearchStrategy[Any]], Any], prefix: str, kind: str) -> Program:
+    """A program of one of the author's own kinds."""
+    author = Author(draw, prefix)
+    return Program(author.overtaken() if kind == "overtaken" else author.queue())
 
 
 def _newer(author: Author, operations: tuple[Operation, ...]) -> tuple[Operation, ...]:

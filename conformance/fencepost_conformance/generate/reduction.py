@@ -26,7 +26,9 @@ PLAINER: Mapping[str, tuple[Any, ...]] = {
     "seconds": (1, 60),
     "timeoutSeconds": (60,),
     "effect": ({"value": {}}, {"throw": "x"}),
-    "retry": ({"maxAttempts": 2}, {"maxAttempts": 2, "initialDelaySeconds": 1}),
+    "retry": tuple(
+        {"maxAttempts": 2, **({"initialDelaySeconds": each} if each else {})} for each in (0, 1, 60)
+    ),
     "repeat": (2,),
     "type": ("go",),
     "advance": (1, 61),
@@ -34,6 +36,10 @@ PLAINER: Mapping[str, tuple[Any, ...]] = {
 }
 """Member of an operation or of an entry -> the values to try in its place, the plainest first."""
 
+IDS = ("i", "j", "k")
+ON_AN_ID = frozenset(
+    ("create", "get", "status", "sendEvent", "terminate", "kill", "pause", "resume", "stuck", "unstuck")
+)
 LONG, SHORT = 40, 3  # characters
 _PLAINEST = frozenset({"settle", "advance"})
 _KEPT = ("start", "pending", "await")  # their `as` is what others name
@@ -69,6 +75,7 @@ def _candidates(document: Document) -> Iterator[Document]:
             yield {**document, "programs": {**document["programs"], name: smaller}}
     yield from _plainer_entries(document)
     yield from _shorter_names(document)
+    yield from _plainer_ids(document)
 
 
 # Entries
@@ -167,6 +174,31 @@ def _shorter_names(document: Document) -> Iterator[Document]:
     """With the beginning of a long name in its place, wherever it stands."""
     for name in sorted({each for each in _texts(document["programs"]) if len(each) > LONG}):
         yield _renamed(document, name, name[:SHORT])
+
+
+def _plainer_ids(document: Document) -> Iterator[Document]:
+    """With a plain id in place of an odd one, or of one that the Host issues."""
+    schedule = document["schedule"]
+    calls = [each for entry in schedule for each in (entry, *_creates(entry))]
+    ids = [(each["create"], each.get("as")) for each in calls if "create" in each]
+    plain = next((each for each in IDS if all(id != each for id, _ in ids)), None)
+    for id, variable in ids:
+        if plain is None or id in IDS:
+            continue
+        changed = [_with_id(entry, id, variable, plain) for entry in schedule]
+        if changed != schedule:
+            yield {**document, "schedule": changed}
+
+
+def _with_id(entry: Mapping[str, Any], id: Any, variable: Any, plain: str) -> dict[str, Any]:
+    changed: dict[str, Any] = {}
+    for key, value in entry.items():
+        if key in ("start", "dropResponse") and isinstance(value, Mapping):
+            value = _with_id(value, id, variable, plain)
+        elif key in ON_AN_ID and (value == id or (variable and value == {"$": variable})):
+            value = plain
+        changed[key] = value
+    return {key: value for key, value in changed.items() if key != "as" or value != variable}
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -247,7 +247,17 @@ def _cut(document: dict[str, Any], verdict: Verdict) -> dict[str, Any]:
 
 def _akin(one: Verdict, other: Verdict) -> bool:
     """Whether two failures may be the same one, seen in a smaller scenario."""
-    return one.blamed() in other.clauses or other.blamed() in one.clauses
+    likely = set(one.clauses[:_LIKELY]) & set(other.clauses[:_LIKELY])
+    return bool(likely) or (one.word, _kind(one.seen)) == (other.word, _kind(other.seen))
+
+
+def _kind(seen: Any) -> Any:
+    """What kind of answer was seen: without outputs, messages, figures."""
+    if not isinstance(seen, dict):
+        return seen if isinstance(seen, str) else None
+    error = seen.get("error")
+    reason = error.get("reason") if isinstance(error, dict) else error
+    return (seen["status"], reason) if "status" in seen else reason or tuple(seen)
 
 
 def _settings(profile: Profile) -> settings:

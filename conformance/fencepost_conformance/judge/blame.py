@@ -49,6 +49,12 @@ SHOWN: Mapping[str, tuple[str, ...]] = {
 }
 """Kind of the step that an instance is parked on -> what decides on the status that is shown then."""
 
+LEFT: Mapping[str, tuple[str, ...]] = {
+    "waiting": ("EVT-7", "WFE-7", "WFE-10", "WFE-5"),
+    "sleeping": ("SLP-2", "DO-10"),
+}
+"""Status that was seen although the instance had to go on -> what decides on that."""
+
 OUTCOME = ("ABI-3", "STP-14", "DOC-9", "STP-3", "CTX-1", "ABI-2")
 """What decides on an output, whatever the run did."""
 
@@ -110,7 +116,7 @@ class Points(NamedTuple):
 
 
 POINTS = {
-    "plain to see": Points(6.0, 0.5, 1.0),
+    "plain to see": Points(9.0, 0.5, 1.0),
     "answer": Points(3.0, 0.3, 1.0),
     "hints": Points(0.9, 0.2, 0.3),
     "peculiar": Points(2.0, 0.15, 0.5),
@@ -201,6 +207,8 @@ def _of_status(
     shown: Mapping[str, Any], possible: list[Mapping[str, Any]], states: list[State]
 ) -> Iterator[str]:
     status, statuses = shown["status"], {each["status"] for each in possible}
+    if status not in _STATUSES:
+        return
     if status in statuses:
         yield from _of_outcome(shown, [each for each in possible if each["status"] == status])
         return
@@ -208,9 +216,14 @@ def _of_status(
         yield "PUB-1"
     if "terminated" in (status, *statuses):
         yield from ("TRM-1", "TRM-3", "TRM-2")
-    if _reason(shown) in ("lifetime_exceeded", "step_limit_exceeded", "step_definition_mismatch"):
-        yield from REASONS[_reason(shown)]
-    for step in _parked(states):
+    forced = {"lifetime_exceeded", "step_limit_exceeded", "step_definition_mismatch"}
+    for reason in (_reason(shown), *map(_reason, possible)):
+        if reason in forced and (reason == _reason(shown) or status not in _TERMINAL):
+            yield from REASONS[reason]
+    parked = list(_parked(states))
+    if not parked:
+        yield from LEFT.get(status, ())
+    for step in parked:
         if status in _PARKED | {"running", "queued"}:
             yield from SHOWN[step.kind]
         else:
@@ -230,6 +243,7 @@ def _of_outcome(shown: Mapping[str, Any], possible: list[Mapping[str, Any]]) -> 
     if given and not any("output" in each for each in possible):
         yield from ("BND-6", "BND-12", "ABI-3")
     elif not given:
+        yield from ("DOC-7",) if any(each.get("output") == {} for each in possible) else ()
         yield from ("BND-12", "ABI-3", "RET-1")
     yield from OUTCOME
 
@@ -279,7 +293,8 @@ def of_marks(seen: int) -> tuple[str, ...]:
     return ("STP-12", "TRM-4", "STP-6", "TRM-1") if seen else ("CTX-3",)
 
 
-RUNS = ("CTX-3", "ABI-2", "DO-5")
+RUNS = ("CTX-3", "DO-5", "ABI-2")
+RUNS_OF_NOBODY = ("ABI-2", "BND-3")
 
 
 # What the programs say of an answer: which step a member of an output comes from, and what an effect does
@@ -305,8 +320,10 @@ def of_programs(seen: Any, possible: Sequence[Any], programs: Mapping[str, Any])
             yield from ("CTX-1", "ABI-2", "CTX-3")
         elif key.startswith("of-"):
             yield "ERR-1"
-        else:
+        elif key[:1] == "e" and key[1:].isdigit():
             yield from ("ERR-1", "WFE-5", "STP-4")
+        else:
+            yield from ("ABI-3", "STP-14")
 
 
 def _effects(name: str, value: Any) -> Iterator[Any]:
@@ -323,7 +340,7 @@ def _effects(name: str, value: Any) -> Iterator[Any]:
 def _fails(effect: Any) -> bool:
     if not isinstance(effect, Mapping):
         return False
-    inner = [*effect.get("attempts", ()), effect.get("then")]
+    inner = [*effect.get("attempts", ())[:1], effect.get("then")]
     return "throw" in effect or "oddity" in effect or any(map(_fails, inner))
 
 

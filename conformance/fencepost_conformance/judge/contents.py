@@ -22,6 +22,7 @@ Named = tuple[float, tuple[str, ...]]
 SURE, STRONG, SOME, WEAK = 7.0, 3.5, 2.0, 1.0
 
 _DAY = 86_400
+DEEP = 60  # levels of a program and its documents
 
 ODDITIES: Mapping[str, Named] = {
     **dict.fromkeys(("arrayRoot", "stringRoot", "properties1024", "properties1025"), (STRONG, ("DOC-1",))),
@@ -115,7 +116,10 @@ _AT_A_RESTART: Mapping[str, Named] = {
 }
 """Kind of a step -> what a restart may lose of it."""
 
-_MUTATED: Named = (STRONG, ("DOC-9",))
+_MUTATED: Named = (SURE, ("DOC-9",))
+_PASSED_ON: Named = (SURE, ("ERR-6",))
+_DEEP: Named = (SURE, ("DOC-3",))
+_DECOMPOSED: Named = (STRONG, ("DOC-3", "STP-16"))
 _ODD_OUTPUT: Named = (STRONG, ("ABI-4",))
 _TWICE: Named = (STRONG, ("BND-3", "RET-1"))
 _MANY: Named = (STRONG, ("EVT-3", "EVT-4"))
@@ -150,6 +154,7 @@ def _everything(schedule: Sequence[Mapping[str, Any]], programs: Mapping[str, An
             if key in KEYS:
                 yield KEYS[key]
     yield from _of_entries(schedule)
+    yield from _of_texts(programs)
     for operation in _mappings(programs):
         yield from _of_operation(operation)
     if any("restart" in entry for entry in schedule):
@@ -177,6 +182,21 @@ def _has_twins(texts: Sequence[Any]) -> bool:
     plain = {each for each in texts if isinstance(each, str)}
     merged = {unicodedata.normalize("NFC", each).casefold().strip() for each in plain}
     return len(merged) < len(plain)
+
+
+def _of_texts(programs: Any) -> Iterator[Named]:
+    """What is deep, or written in more than one way."""
+    pending = [(programs, 0)]
+    while pending:
+        value, depth = pending.pop()
+        if depth > DEEP:
+            yield _DEEP
+            return
+        if isinstance(value, str) and unicodedata.normalize("NFC", value) != value:
+            yield _DECOMPOSED
+        children: list[Any] = [*value.keys(), *value.values()] if isinstance(value, Mapping) else []
+        children += value if isinstance(value, list | tuple) else []
+        pending.extend((child, depth + 1) for child in children)
 
 
 # Entries
@@ -235,6 +255,8 @@ def _of_operation(operation: Mapping[str, Any]) -> Iterator[Named]:
     effect, policy = operation.get("effect"), operation.get("retry")
     if isinstance(effect, Mapping):
         yield from (EFFECTS[word] for word in effect if word in EFFECTS)
+    if "rethrow" in (operation.get("nested") or ()):
+        yield _PASSED_ON
     if isinstance(policy, Mapping):
         yield from (POLICIES[word] for word in policy if word in POLICIES)
         if "maxAttempts" not in policy or policy.get("backoff", "constant") not in (

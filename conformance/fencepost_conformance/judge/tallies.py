@@ -13,7 +13,7 @@ from fencepost.machine.actions import ReadStatus
 from fencepost.machine.replies import StatusAnswer
 from fencepost.machine.state import Instance
 
-from .blame import RUNS, Witnesses, of_effects, of_marks
+from .blame import RUNS, RUNS_OF_NOBODY, Witnesses, of_effects, of_marks
 from .moves import ANY_MARK
 from .states import State
 from .track import Track
@@ -100,7 +100,7 @@ class Tallies:
 def _hold_runs(id: str, seen: int, track: Track | None) -> None:
     """A Host may always start one more context, but none of an instance that it does not have."""
     if track is None:
-        raise Refused({"runs": {id: seen}}, [{"runs": {id: 0}}], [], Witnesses(("BND-3", "ABI-2")))
+        raise Refused({"runs": {id: seen}}, [{"runs": {id: 0}}], [], Witnesses(RUNS_OF_NOBODY))
     kept = [state for state in track.states if state.runs == seen or 1 <= state.runs < seen]
     if not kept:
         least = sorted({state.runs for state in track.states})
