@@ -104,7 +104,7 @@ def test_every_reproducer_is_a_scenario_with_what_was_expected_and_seen(written:
         assert len(document["schedule"]) <= 12, each
 
 
-HOSTS = '''
+HOSTS = """
 from broken_hosts import TerminatedTooEarly
 from fencepost.host.managed import ManagedHost
 from fencepost_conformance.hosts.reference import ReferenceAdapter
@@ -121,7 +121,7 @@ class NowAndThen(ReferenceAdapter):
 class BreaksDown(ReferenceAdapter):
     def terminate(self, id):
         raise RuntimeError("the store is gone")
-'''
+"""
 
 STUCK = {
     "format": scenario.FORMAT,
