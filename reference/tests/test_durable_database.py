@@ -77,6 +77,48 @@ def test_migrations_lead_to_the_tables_that_the_program_has(store: Store) -> Non
         assert compare_metadata(MigrationContext.configure(connection), METADATA) == []
 
 
+EARLIER = """
+INSERT INTO instances VALUES (7, 'w', 'a', 1, 0, 9, NULL, 0, 0, 0, 0, 3, 0, NULL, NULL, NULL, NULL, 0, 0,
+  'queued', 0, 0);
+INSERT INTO steps VALUES (7, 's\\\\', 0, 'do', 'step_failed', NULL, NULL, NULL, 2, 0, 'constant', 0, 2);
+INSERT INTO steps VALUES (7, 't', 1, 'do', NULL, NULL, NULL, NULL, 2, 0, 'constant', 0, 0);
+INSERT INTO attempts VALUES (7, 's\\\\', 1, 1, 10, NULL, NULL), (7, 's\\\\', 1, 2, 20, 30, 'failed'),
+  (7, 's\\\\', 2, 3, 30, 40, 'failed'), (7, 't', 1, 3, 50, NULL, NULL);
+INSERT INTO late_reports VALUES (1, 7, 1, 35, 'CommitAttempt');
+"""
+
+
+def test_what_an_earlier_version_kept_becomes_history(tmp_path: Path) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from sqlalchemy import create_engine
+
+    path = tmp_path / "fencepost.db"
+    engine, config = create_engine(f"sqlite:///{path}"), Config()
+    config.set_main_option("script_location", str(schema.MIGRATIONS))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+    engine.dispose()
+    with sqlite3.connect(path) as earlier:
+        earlier.executescript(EARLIER)
+    earlier.close()
+    opened = Store(path)
+    told = opened.history(("w", "a"))
+    opened.close()
+    assert told is not None
+    assert told.run == "run-7"
+    assert [each[:7] for each in told.entries] == [
+        ("delivery", 10, 1, "s\\", 1, "", False),
+        ("delivery", 20, 2, "s\\", 1, "", False),
+        ("delivery", 30, 3, "s\\", 2, "", False),
+        ("attempt", 30, 2, "s\\", 1, "failed", False),
+        ("late", 35, 1, "", 0, "result", False),
+        ("attempt", 40, 3, "s\\", 2, "failed", True),
+        ("delivery", 50, 3, "t", 1, "", False),
+    ]
+
+
 def test_a_newer_schema_is_refused_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "fencepost.db"
     Store(path).close()

@@ -17,6 +17,7 @@ import pytest
 from fencepost.durable import statements as sql
 from fencepost.durable.codec import due_at
 from fencepost.durable.store import Store
+from fencepost.history import Entry, entries
 from fencepost.machine import Latitude, Rules, Slot, Vacant, apply, status_of
 from fencepost.machine.actions import (
     Action,
@@ -133,13 +134,21 @@ def test_the_store_and_the_machine_go_the_same_way(
     acting.rules = other.rules = rules = Rules(LIMITS, latitude)
     key, now = (next(uids), "id\0"), 1_000_000
     slot: Slot = Vacant(rules)
+    told: list[Entry] = []
     for which, pick, more, step in [(0, 0, 1, 0), *stream]:
         now += step
         made = action(slot, now, KINDS[which], pick, more)
         expected = apply(slot, made)
         applied = acting.perform(key, lambda _, made=made: made)  # type: ignore[misc]
         assert applied.transition == expected
+        begins = isinstance(made, Create) and expected.state is not slot
+        told = [*([] if begins else told), *entries(slot, made, expected)]
         slot = expected.state
+        history = other.history(key)
+        assert (history.entries if history is not None else None) == (
+            told if isinstance(slot, Instance) else None
+        )
+        assert history is None or history.committed_twice() == []  # GRT-3
         assert acting.slot(key) == slot
         assert other.slot(key) == slot
         derived_columns_follow(other, key, slot, now)

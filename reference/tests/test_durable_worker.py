@@ -199,11 +199,15 @@ def test_a_context_that_ends_by_itself_is_delivered_again(
     handle = place.start("dies")
     assert handle.wait(DEADLINE)["status"] == "complete"
     assert place.words(handle) == ["begun"] * 3
-    attempts = place.host.store.rows(select(sql.attempts).order_by(sql.attempts.c.token))
-    assert [(row.attempt, row.outcome) for row in attempts] == [
-        (1, None),
-        (1, None),
-        (1, "succeeded"),
+    told = place.host.history(handle.id).entries
+    assert [(each.kind, each.owner, each.attempt) for each in told if each.kind != "lease"] == [
+        ("delivery", 1, 1),
+        ("loss", 1, 0),
+        ("delivery", 2, 1),
+        ("loss", 2, 0),
+        ("delivery", 3, 1),
+        ("attempt", 3, 1),
+        ("end", 0, 0),
     ]  # GRT-7
     assert [record.message.partition(": ")[2] for record in caplog.records] == [
         f"its context {token} has ended by itself" for token in (1, 2)
@@ -231,8 +235,8 @@ def test_a_late_report_is_refused_and_logged_as_such(
     assert isinstance(reply, Fenced)
     assert "a late report of owner 1 is refused: CommitAttempt" in caplog.text
     assert "the lease of its owner has run out; it is delivered again" in caplog.text
-    late = place.host.store.rows(select(sql.late_reports))
-    assert [(row.token, row.report) for row in late] == [(1, "CommitAttempt")]
+    late = [each for each in place.host.history(handle.id).entries if each.kind == "late"]
+    assert [(each.owner, each.outcome) for each in late] == [(1, "result")]
     (place.folder / "free").touch()
     assert handle.wait(DEADLINE)["output"] == {"did": True}
 
@@ -340,15 +344,12 @@ def test_kills_lose_nothing_and_repeat_only_what_was_under_way(place: Place) -> 
     place.worker()
     for handle in handles:
         assert handle.wait(DEADLINE)["output"] == {"steps": 12}
-    attempts = place.host.store.rows(select(sql.attempts))
-    outcomes = Counter((row.instance, row.step) for row in attempts if row.outcome is not None)
-    assert set(outcomes.values()) == {1}
-    assert len(outcomes) == 6 * 12
     for handle in handles:
-        assert set(place.words(handle)) == {f"s{n}" for n in range(12)}
-    assert sum(len(place.words(handle)) for handle in handles) <= len(
-        attempts
-    )  # no effect without a delivery
+        kinds = Counter((each.kind, each.step) for each in place.host.history(handle.id).entries)
+        assert [kinds["attempt", f"s{n}"] for n in range(12)] == [1] * 12
+        words = Counter(place.words(handle))
+        assert set(words) == {f"s{n}" for n in range(12)}
+        assert all(count <= kinds["delivery", step] for step, count in words.items())
 
 
 def test_a_process_is_known_by_its_beginning() -> None:

@@ -36,6 +36,7 @@ NAMES = (
     "wait-options",
     "program",
     "scenario",
+    "history",
     "report",
     "adapter-request",
     "adapter-answer",

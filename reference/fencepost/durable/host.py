@@ -13,11 +13,14 @@ from typing import Any
 
 from fencepost import documents
 from fencepost.durable.store import Store, StoreUnavailable
+from fencepost.history import History
 from fencepost.host.calls import CallError
+from fencepost.host.commands import Command
 from fencepost.host.engine import Engine, Key
 from fencepost.host.running import TERMINAL
 from fencepost.machine import Rules, Slot
 from fencepost.machine.actions import Action, Get, ReadStatus
+from fencepost.machine.events import UNKNOWN
 from fencepost.machine.records import evolve
 from fencepost.machine.replies import Reply
 from fencepost.machine.state import Instance
@@ -43,14 +46,16 @@ class Handle:
         """Status, output when complete, error when errored (BND-6)."""
         return self._host.status(self._id)
 
-    def send_event(self, type: str, payload: Mapping[str, Any] | None = None) -> None:
-        """Return once the event is accepted (EVT-1)."""
-        self._host.send_event(self._id, type, payload)
+    def send_event(
+        self, type: str, payload: Mapping[str, Any] | None = None, *, command: str | None = None
+    ) -> None:
+        """Return once the event is accepted (EVT-1); with a command id it may be sent again."""
+        self._host.by(command).send_event(self._id, type, payload)
 
-    def terminate(self, seconds: float | None = None) -> None:
+    def terminate(self, seconds: float | None = None, *, command: str | None = None) -> None:
         """Return once the code is stopped and an outcome is published (TRM-1); TimeoutError after
         `seconds`."""
-        done = self._host.terminate(self._id)
+        done = self._host.by(command).terminate(self._id)
         for _ in _looks(seconds):
             self._host.land()
             if done.done():
@@ -98,9 +103,11 @@ class DurableHost(Engine):
         self.flights.abort_all(CallError("backend_unavailable", "the Host is closed"))
         self.store.close()
 
-    def start(self, params: Mapping[str, Any] | None = None, id: str | None = None) -> Handle:
+    def start(
+        self, params: Mapping[str, Any] | None = None, id: str | None = None, *, command: str | None = None
+    ) -> Handle:
         """Create an instance; `CallError` with the Form's name for it when it is refused (BND-3, DOC-8)."""
-        return Handle(self, self.create(id, params))
+        return Handle(self, self.by(command).create(id, params))
 
     def handle(self, id: str) -> Handle:
         """The handle of an instance that is held (BND-4)."""
@@ -145,6 +152,26 @@ class DurableHost(Engine):
         if isinstance(state, Instance) and state.terminal is not None:
             self.flights.land(key)
         return applied.transition.reply
+
+    def once(self, key: Key, action: Action, command: Command) -> Reply:
+        """Apply an action and keep its command in one transaction, or answer as before."""
+        kept = _keepable(key)
+        try:
+            return self.store.transact(
+                lambda unit: unit.once(kept, lambda now: evolve(action, now=now), command)
+            )
+        except StoreUnavailable as error:
+            raise CallError("backend_unavailable", str(error)) from error  # BND-8
+
+    def history(self, id: Any) -> History:
+        """The history of the run that is held under an id, for diagnosis; `unknown_instance`."""
+        try:
+            found = self.store.history(_keepable(self._key(id)))
+        except StoreUnavailable as error:
+            raise CallError("backend_unavailable", str(error)) from error  # BND-8
+        if found is None:
+            raise CallError(UNKNOWN.name, UNKNOWN.message)
+        return found
 
     def terminate(self, id: Any) -> Future[None]:
         """Begin a terminate; `land` ends the future once an outcome is published (TRM-1)."""

@@ -16,8 +16,8 @@ params = _table["params"]
 steps = _table["steps"]
 events = _table["events"]
 contexts = _table["contexts"]
-attempts = _table["attempts"]
-late_reports = _table["late_reports"]
+history = _table["history"]
+commands = _table["commands"]
 workers = _table["workers"]
 
 CLOCK = select(clock.c.moved, clock.c.held_at)
@@ -94,18 +94,22 @@ DELETE_STEP = delete(steps).where(steps.c.instance == bindparam("i"), steps.c.na
 DELETE_CONTEXT = delete(contexts).where(
     contexts.c.instance == bindparam("i"), contexts.c.token == bindparam("t")
 )
-INSERT_ATTEMPT = insert(attempts)
-_OPEN_ATTEMPT = (
-    attempts.c.instance == bindparam("i"),
-    attempts.c.step == bindparam("s"),
-    attempts.c.token == bindparam("t"),
-    attempts.c.ended_at.is_(None),
+INSERT_ENTRY = insert(history).values(
+    {each.name: bindparam(each.name) for each in history.columns if each.name != "number"}
 )
-END_ATTEMPT = update(attempts).where(*_OPEN_ATTEMPT).values(ended_at=bindparam("e"), outcome=bindparam("o"))
-DROP_ATTEMPT = delete(attempts).where(*_OPEN_ATTEMPT)
-INSERT_LATE_REPORT = insert(late_reports).values(
-    {each.name: bindparam(each.name) for each in late_reports.columns if each.name != "number"}
+ENTRIES = select(history).where(history.c.instance == bindparam("instance")).order_by(history.c.number)
+
+COMMAND = (
+    select(commands.c.call, commands.c.content, instances.c.id)
+    .join(instances, instances.c.number == commands.c.instance)
+    .where(commands.c.uid == bindparam("uid"), commands.c.id == bindparam("command"))
 )
+COMMANDS = (
+    select(commands.c.id, commands.c.call, commands.c.at)
+    .where(commands.c.instance == bindparam("instance"))
+    .order_by(commands.c.at, commands.c.id)
+)
+INSERT_COMMAND = insert(commands)
 
 FENCED = (
     select(instances.c.uid, instances.c.id, contexts.c.token)

@@ -26,6 +26,7 @@ from fencepost.durable import statements as sql
 from fencepost.durable.prepared import prepared
 from fencepost.durable.schema import SchemaRefused, bring_up
 from fencepost.durable.unit import ActionAt, Applied, Cache, Key, Stale, Unit
+from fencepost.history import History
 from fencepost.machine import Rules, Slot
 
 __all__ = ["SchemaRefused", "Store", "StoreUnavailable", "url_of"]
@@ -103,6 +104,10 @@ class Store:
     def slot(self, key: Key) -> Slot:
         """The state under a key."""
         return self.transact(lambda unit: unit.load(key), writes=False)
+
+    def history(self, key: Key) -> History | None:
+        """The history of the run that is held under a key, as of one instant."""
+        return self.transact(lambda unit: unit.history(key), writes=not self._sqlite)
 
     def now(self) -> int:
         """The instant, in milliseconds."""

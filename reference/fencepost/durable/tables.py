@@ -10,8 +10,8 @@
 | `steps` | a step record |
 | `events` | an event in the inbox |
 | `contexts` | an owner token that is not proven stopped, and the worker that runs under it |
-| `attempts` | one delivery of an attempt to a context, and the outcome if that delivery committed one |
-| `late_reports` | a report of a fenced owner, refused |
+| `history` | an entry of the typed history: something delivered, or something committed |
+| `commands` | a call that a caller gave an id of its own, as it was taken |
 | `workers` | a process that runs contexts |
 
 An instance has a number of its own, which is never used again: it tells two runs under one id apart. What is
@@ -187,31 +187,43 @@ class Context(Table, table=True):
     worker: str | None = _text(nullable=True)
 
 
-class Attempt(Table, table=True):
-    __tablename__ = "attempts"
+class Entry(Table, table=True):
+    __tablename__ = "history"
     __table_args__ = (
+        Index("history_of_instance", "instance", "number"),
         Index("one_outcome_an_attempt", "instance", "step", "attempt", unique=True,
-              sqlite_where=text("outcome IS NOT NULL"), postgresql_where=text("outcome IS NOT NULL")),
+              sqlite_where=text("kind = 'attempt'"), postgresql_where=text("kind = 'attempt'")),
+        Index("one_outcome_an_execution", "instance", "step", unique=True,
+              sqlite_where=text("settles"), postgresql_where=text("settles")),
+        {"sqlite_autoincrement": True},
     )  # fmt: skip
-    instance: int = _of_instance()
-    step: str = _text(primary_key=True)
-    attempt: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
-    token: int = _instant(primary_key=True, autoincrement=False)
-    began_at: int = _instant(nullable=False)
-    ended_at: int | None = _instant(nullable=True)
-    outcome: str | None = _text(nullable=True)
-
-
-class LateReport(Table, table=True):
-    __tablename__ = "late_reports"
-    __table_args__ = ({"sqlite_autoincrement": True},)
     number: int | None = Field(default=None, sa_column=Column(NUMBER, primary_key=True))
     instance: int = Field(
-        sa_column=Column(NUMBER, ForeignKey("instances.number", ondelete="CASCADE"), index=True)
+        sa_column=Column(NUMBER, ForeignKey("instances.number", ondelete="CASCADE"), nullable=False)
     )
-    token: int = _instant(nullable=False)
+    kind: str = _text(nullable=False)
     at: int = _instant(nullable=False)
-    report: str = _text(nullable=False)
+    owner: int = _instant(nullable=False)
+    step: str = _text(nullable=False)
+    attempt: int
+    outcome: str = _text(nullable=False)
+    settles: bool
+    figure: int | None = _instant(nullable=True)
+    version: str = _text(nullable=False)
+
+
+class Command(Table, table=True):
+    __tablename__ = "commands"
+    uid: str = _text(primary_key=True)
+    id: str = _text(primary_key=True)
+    instance: int = Field(
+        sa_column=Column(
+            NUMBER, ForeignKey("instances.number", ondelete="CASCADE"), nullable=False, index=True
+        )
+    )
+    call: str = _text(nullable=False)
+    content: str = _text(nullable=False)
+    at: int = _instant(nullable=False)
 
 
 class Worker(Table, table=True):

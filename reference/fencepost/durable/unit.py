@@ -15,21 +15,22 @@ from sqlalchemy import Connection, Row
 from fencepost.durable import statements as sql
 from fencepost.durable.codec import Changes, changes, instance_of
 from fencepost.durable.prepared import prepared
+from fencepost.history import Entry, History, entries
+from fencepost.history import Kept as Taken
 from fencepost.host.back_off import pause
+from fencepost.host.commands import Command
 from fencepost.machine import Rules, Slot, Transition, Vacant, apply
 from fencepost.machine.actions import (
     Action,
-    BeginStep,
     Claim,
     Close,
     CommitAttempt,
     Crash,
     Create,
     OwnerAction,
-    Renew,
     Settle,
 )
-from fencepost.machine.replies import Fenced, Run, UnfitResult
+from fencepost.machine.replies import Reply
 from fencepost.machine.state import Instance
 
 Key = tuple[str, str]
@@ -241,33 +242,43 @@ class Unit:
     # -- what diagnosis wants to know ------------------------------------------------------------------
 
     def _record(self, applied: Applied) -> None:
-        """Deliveries of attempts and their outcomes (GRT-9), and late reports apart from them (GRT-10)."""
-        kept, action, reply = self.learned[applied.key], applied.action, applied.transition.reply
-        if kept is None or not isinstance(action, OwnerAction):
+        """Keep what the transition leaves in the history of its instance (GRT-9, GRT-10)."""
+        kept = self.learned[applied.key]
+        if kept is None:
             return
-        if isinstance(reply, Fenced):
-            if not isinstance(action, Renew):
-                late = {"token": action.token, "at": action.now, "report": type(action).__name__}
-                self.write(sql.INSERT_LATE_REPORT, late | {"instance": kept.number})
-        elif isinstance(action, BeginStep) and isinstance(reply, Run):
-            row = {"instance": kept.number, "step": action.name, "attempt": reply.attempt}
-            began = {"token": action.token, "began_at": action.now, "ended_at": None, "outcome": None}
-            self.write(sql.INSERT_ATTEMPT, row | began)
-        elif isinstance(action, CommitAttempt) and not reply.refused:
-            self._end_attempt(kept.number, applied, action)
+        made = entries(applied.before, applied.action, applied.transition)
+        rows = [each._asdict() | {"instance": kept.number} for each in made]
+        if rows:
+            self.write(sql.INSERT_ENTRY, *rows)
 
-    def _end_attempt(self, number: int, applied: Applied, action: CommitAttempt) -> None:
-        assert isinstance(applied.before, Instance)
-        assert isinstance(applied.transition.state, Instance)
-        context = applied.before.context(action.token)
-        assert context is not None
-        where = {"i": number, "s": context.open, "t": action.token}
-        if isinstance(applied.transition.reply, UnfitResult):
-            self.write(sql.DROP_ATTEMPT, where)  # it leaves no record (DO-9)
-            return
-        after = applied.transition.state.history[context.open or ""]
-        failed = after.failures != applied.before.history[context.open or ""].failures
-        self.write(sql.END_ATTEMPT, where | {"e": action.now, "o": "failed" if failed else "succeeded"})
+    def history(self, key: Key) -> History | None:
+        """The history of the run that is held under a key."""
+        state, kept = self.load(key), self.learned[key]
+        if kept is None or not isinstance(state, Instance):
+            return None
+        lines = self.rows(sql.ENTRIES, instance=kept.number)
+        commands = self.rows(sql.COMMANDS, instance=kept.number)
+        return History(
+            key[0],
+            kept.number,
+            state,
+            [Entry(*row[2:]) for row in lines],
+            [Taken(each.id, each.call, each.at) for each in commands],
+        )
+
+    # -- commands ----------------------------------------------------------------------------------------
+
+    def once(self, key: Key, make: ActionAt, command: Command) -> Reply:
+        """Apply an action under a command id, or answer as before; `CallError` if it was another one."""
+        found = self.rows(sql.COMMAND, uid=key[0], command=command.id)
+        if found:
+            return command.again(found[0].content, found[0].id)
+        applied = self.perform(key, make)
+        kept = self.learned[key]
+        if kept is not None and command.is_taken(applied.transition.reply):
+            row = {"uid": key[0], "id": command.id, "instance": kept.number, "at": applied.action.now}
+            self.write(sql.INSERT_COMMAND, row | {"call": command.call, "content": command.content})
+        return applied.transition.reply
 
     # -- a whole resource --------------------------------------------------------------------------------
 

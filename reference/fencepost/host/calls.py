@@ -6,7 +6,7 @@ from typing import Any
 from fencepost import documents
 from fencepost.machine.actions import Action
 from fencepost.machine.latitude import Latitude
-from fencepost.machine.replies import Reply, StatusAnswer
+from fencepost.machine.replies import Rejected, Reply, StatusAnswer
 from fencepost.machine.state import Status
 
 
@@ -17,6 +17,13 @@ class CallError(Exception):
         super().__init__(f"{name}: {message}")
         self.name = name
         self.message = message
+
+
+def accepted(reply: Reply) -> Reply:
+    """A reply that is no rejection; `CallError` for one."""
+    if isinstance(reply, Rejected):
+        raise CallError(reply.name, reply.message)
+    return reply
 
 
 @dataclass(frozen=True)

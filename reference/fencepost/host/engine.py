@@ -6,14 +6,18 @@ is able to do.
 """
 
 import random
+from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any
 
 from fencepost import documents
 from fencepost.admission import admit
 from fencepost.contexts.execution import Proposal, ProposeCommit, ProposeSettle
-from fencepost.host.calls import CallError, status_document
+from fencepost.history import Entry, History, entries
+from fencepost.host.calls import CallError, accepted, status_document
+from fencepost.host.commands import Command, Under
 from fencepost.host.flights import Flights
+from fencepost.host.ledger import Ledgers
 from fencepost.machine import Rules, Slot, Transition, Vacant, apply, enabled, status_of
 from fencepost.machine.actions import (
     Action,
@@ -34,8 +38,8 @@ from fencepost.machine.actions import (
     Wake,
 )
 from fencepost.machine.arguments import Misfit, check_text
-from fencepost.machine.events import TERMINAL
-from fencepost.machine.replies import Done, Rejected, Reply, StatusAnswer, Unproven
+from fencepost.machine.events import TERMINAL, UNKNOWN
+from fencepost.machine.replies import Done, Reply, StatusAnswer, Unproven
 from fencepost.machine.state import MILLISECONDS, Instance, retained
 
 Key = tuple[str, str]
@@ -60,6 +64,7 @@ class Engine:
         self._issued = 0
         self._moves = 0
         self.flights = Flights()
+        self.ledgers = Ledgers()
 
     # -- what a Host adds --------------------------------------------------------------------------
 
@@ -81,6 +86,10 @@ class Engine:
     def transition(self, slot: Slot, action: Action) -> Transition:
         """What the machine says of an action."""
         return apply(slot, action)
+
+    def leaves(self, before: Slot, action: Action, transition: Transition) -> Iterable[Entry]:
+        """What a transition leaves in the history of its instance."""
+        return entries(before, action, transition)
 
     def moves(self, slot: Slot) -> tuple[Action, ...]:
         """What the machine lets a Host do by itself now."""
@@ -120,10 +129,29 @@ class Engine:
         if state is not before:
             self.slots[key] = state
             self._moves += 1
+        self.ledgers.keep(key, before, action, transition, self.leaves(before, action, transition))
         self.note(key, action, transition)
         if isinstance(state, Instance) and state.terminal is not None:
             self.flights.land(key)
         return transition.reply
+
+    def once(self, key: Key, action: Action, command: Command) -> Reply:
+        """Apply an action under a command id, or answer as it was answered before; `command_conflict`."""
+        known = self.ledgers.known(key[0], command)
+        if known is not None:
+            return known
+        reply = self.perform(key, action)
+        if command.is_taken(reply):
+            self.ledgers.remember(key, command, action.now)
+        return reply
+
+    def history(self, id: Any) -> History:
+        """The history of the run that is held under an id, for diagnosis; `unknown_instance`."""
+        key = self._key(id)
+        slot = self.slot(key)
+        if not isinstance(slot, Instance):
+            raise CallError(UNKNOWN.name, UNKNOWN.message)
+        return self.ledgers.history(key, slot)
 
     # -- the resource's data -----------------------------------------------------------------------
 
@@ -160,10 +188,9 @@ class Engine:
     def create(self, id: Any = None, params: Any = None) -> str:
         """Create an instance and answer its id; None for an id lets the Host issue one (BND-2)."""
         self.reach()
-        chosen = self._issue() if id is None else id
-        key = (self.uid, chosen if isinstance(chosen, str) else "")
-        self._call(key, Create(self.now, chosen, self.admit(params)))
-        return str(chosen)
+        key, action = self.creation(id, params)
+        self._call(key, action)
+        return str(action.id)
 
     def get(self, id: Any) -> str:
         """Answer the id if an instance is held under it (BND-4)."""
@@ -184,22 +211,59 @@ class Engine:
         """Accept an event durably (EVT-1); a future only where the call is held back until an ending
         (TRM-6)."""
         self.reach()
-        stored = self.admit(payload)
-        size = 0
-        if isinstance(type, str) and documents.scalars(type) is not None:
-            size = documents.event_bytes(type, stored if isinstance(stored, bytes) else None)
-        key = self._key(id)
-        held_back = isinstance(self._call(key, SendEvent(self.now, type, stored, size), run=False), Unproven)
-        future = self.flights.take_off(key, CallError(TERMINAL.name, TERMINAL.message)) if held_back else None
-        self.run()
-        return future
+        key, action = self.sending(id, type, payload)
+        return self.sent(key, self._call(key, action, run=False))
 
     def terminate(self, id: Any) -> Future[None]:
         """Begin a terminate; the future ends once `terminated`, or an earlier outcome, is published
         (TRM-1)."""
         self.reach()
-        key = self._key(id)
-        ended = isinstance(self._call(key, Terminate(self.now), run=False), Done)
+        key, action = self.termination(id)
+        return self.terminating(key, isinstance(self._call(key, action, run=False), Done))
+
+    # -- what a call comes to, with a command id or without ------------------------------------------
+
+    def under(self, command: Any) -> Under:
+        """The calls that change something, under a command id that makes sending them again harmless: for
+        management and the command line, and no part of the Form's binding (EXT-1)."""
+        return Under(self, command)
+
+    def by(self, command: str | None) -> "Engine | Under":
+        """The same calls, under a command id where there is one."""
+        return self if command is None else self.under(command)
+
+    def creation(self, id: Any, params: Any) -> tuple[Key, Create]:
+        """Where a create goes, and what it is; an id is issued where there is none (BND-2)."""
+        chosen = self._issue() if id is None else id
+        key = (self.uid, chosen if isinstance(chosen, str) else "")
+        return key, Create(self.now, chosen, self.admit(params))
+
+    def sending(self, id: Any, type: Any, payload: Any) -> tuple[Key, SendEvent]:
+        """Where an event goes, and what it is."""
+        stored = self.admit(payload)
+        size = 0
+        if isinstance(type, str) and documents.scalars(type) is not None:
+            size = documents.event_bytes(type, stored if isinstance(stored, bytes) else None)
+        return self._key(id), SendEvent(self.now, type, stored, size)
+
+    def termination(self, id: Any) -> tuple[Key, Terminate]:
+        """Where a terminate goes, and what it is."""
+        return self._key(id), Terminate(self.now)
+
+    def sent(self, key: Key, reply: Reply) -> Future[None] | None:
+        """What becomes of a send that was not refused."""
+        held_back = isinstance(reply, Unproven)
+        future = self.flights.take_off(key, CallError(TERMINAL.name, TERMINAL.message)) if held_back else None
+        self.run()
+        return future
+
+    def has_ended(self, key: Key) -> bool:
+        """Whether a terminal outcome is published."""
+        slot = self.slot(key)
+        return isinstance(slot, Instance) and slot.terminal is not None
+
+    def terminating(self, key: Key, ended: bool) -> Future[None]:
+        """What becomes of a terminate that was not refused."""
         future = self.flights.take_off(key)
         if ended:
             self.flights.land(key)
@@ -225,9 +289,7 @@ class Engine:
         reply = self.perform(key, action)
         if run:
             self.run()
-        if isinstance(reply, Rejected):
-            raise CallError(reply.name, reply.message)
-        return reply
+        return accepted(reply)
 
     # -- the next thing to do ----------------------------------------------------------------------
 

@@ -12,8 +12,10 @@ from typing import Any
 
 from fencepost.contexts.execution import Loader
 from fencepost.host.calls import CallError
+from fencepost.host.engine import Key
 from fencepost.host.virtual import VirtualHost
 from fencepost.machine import Rules
+from fencepost.machine.actions import Create
 from fencepost.management import forms, queries
 from fencepost.management.actions import ABSENT
 from fencepost.management.driver import inspect
@@ -85,12 +87,12 @@ class ManagedHost(VirtualHost):
     def _count(self, uid: str) -> Mapping[str, int]:
         return self.counts(uid)
 
-    def create(self, id: Any = None, params: Any = None) -> str:
-        """Create an instance; while the resource is not ready the latitude decides (RDY-1)."""
+    def creation(self, id: Any, params: Any) -> tuple[Key, Create]:
+        """What a create is; while the resource is not ready the latitude decides (RDY-1)."""
         ready = queries.admission(self.management.state, self.uid) != "unready"
-        if not ready and self.latitude.not_ready == "rejected" and self.backend_up:
+        if not ready and self.latitude.not_ready == "rejected":
             raise CallError("backend_unavailable", "the resource is not ready")  # RDY-1
-        return super().create(id, params)
+        return super().creation(id, params)
 
     def deploy(self, weights: Mapping[str, int]) -> None:
         """PUT the Deployment, or delete it where no weights are given."""

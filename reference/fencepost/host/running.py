@@ -51,16 +51,18 @@ class Handle:
         with self._host.lock:
             return self._host.status(self._id)
 
-    def send_event(self, type: str, payload: Mapping[str, Any] | None = None) -> None:
-        """Return once the event is accepted (EVT-1)."""
+    def send_event(
+        self, type: str, payload: Mapping[str, Any] | None = None, *, command: str | None = None
+    ) -> None:
+        """Return once the event is accepted (EVT-1); with a command id it may be sent again."""
         with self._host.lock:
-            self._host.send_event(self._id, type, payload)
+            self._host.by(command).send_event(self._id, type, payload)
 
-    def terminate(self, seconds: float | None = None) -> None:
+    def terminate(self, seconds: float | None = None, *, command: str | None = None) -> None:
         """Return once the code is stopped and an outcome is published (TRM-1); TimeoutError after
         `seconds`."""
         with self._host.lock:
-            done = self._host.terminate(self._id)
+            done = self._host.by(command).terminate(self._id)
         done.result(seconds)
 
     def wait(self, seconds: float | None = None) -> dict[str, Any]:
@@ -128,10 +130,12 @@ class RunningHost(Engine):
         with self.lock:
             self.lock.wait_for(lambda: self._closed)
 
-    def start(self, params: Mapping[str, Any] | None = None, id: str | None = None) -> Handle:
+    def start(
+        self, params: Mapping[str, Any] | None = None, id: str | None = None, *, command: str | None = None
+    ) -> Handle:
         """Create an instance; `CallError` with the Form's name for it when it is refused (BND-3, DOC-8)."""
         with self.lock:
-            return Handle(self, self.create(id, params))
+            return Handle(self, self.by(command).create(id, params))
 
     def handle(self, id: str) -> Handle:
         """The handle of an instance that is held (BND-4)."""
