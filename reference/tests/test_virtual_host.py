@@ -406,6 +406,15 @@ def test_a_further_context_is_lost_at_its_first_step() -> None:
     assert (world.count["a"], world.count["b"], world.count["run"]) == (1, 1, 4)
 
 
+def test_a_stuck_instance_has_no_further_context() -> None:
+    world = World(extra_contexts="more")
+    world.host.stuck("i")
+    world.host.create("i")
+    world.host.unstuck("i")
+    assert world.finish() == "complete"
+    assert (world.count["a"], world.count["b"], world.count["run"]) == (1, 1, 3)
+
+
 def test_without_a_deployment_a_lost_owner_leaves_a_queued_instance() -> None:
     world = World()
     world.gated.add("a")

@@ -283,7 +283,8 @@ class VirtualHost(Engine):
         owner = Owner(key, claim.token, claim.version, execution)
         self.owners.append(owner)
         if self.latitude.extra_contexts == "more" and key not in self._rehearsed:
-            execution.turn()  # CTX-3: it runs to its first step call, and is lost there
+            if key[1] not in self.stuck_instances:  # what is stuck cannot be lost
+                execution.turn()  # CTX-3: it runs to its first step call, and is lost there
             self._rehearsed.add(key)
             self._lose(owner)
 
