@@ -63,9 +63,13 @@ def exchange(
 class HostApi:
     """The API at a base URL; `principals` are names with the variables that hold their secrets."""
 
-    def __init__(self, address: str, principals: Mapping[str, str]) -> None:
+    def __init__(
+        self, address: str, principals: Mapping[str, str], environment: Mapping[str, str] = os.environ
+    ) -> None:
         self.origin = address.rstrip("/")
-        self._secrets = {principal: _secret(variable) for principal, variable in principals.items()}
+        self._secrets = {
+            principal: _secret(variable, environment) for principal, variable in principals.items()
+        }
         told = exchange(self.origin + DISCOVERY, "GET", {})
         if told.status != 200:
             raise AdapterFault(f"{self.origin}{DISCOVERY}: discovery was answered with {told.status}")
@@ -118,8 +122,8 @@ class HostApi:
         return f"/operations/{quote(str(id), safe='')}"
 
 
-def _secret(variable: str) -> str:
+def _secret(variable: str, environment: Mapping[str, str]) -> str:
     try:
-        return os.environ[variable]
+        return environment[variable]
     except KeyError:
         raise AdapterFault(f"the variable {variable} is not set; let it hold the bearer secret") from None

@@ -17,7 +17,6 @@ nothing is killed or frozen. What is left: management calls, weights, lost answe
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -27,20 +26,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fencepost.management import forms
+from fencepost.api.artifacts import FOLDER_URL
 
 from ..adapter import ABSENT, PROTOCOL, AdapterFault, Call, HostError, Setup
-from ..host_api import HostApi, Told, exchange
+from ..host_api import HostApi, exchange
 from ..journal_server import respond
 from ..loopback import Loopback, Reply, refusal
 from ..probe_bundle import Bundles
-from .api_probe import Deployed
+from .api_managed import ManagedThroughApi
 from .api_process import Started
 
 INSTRUMENTS = ("clock", "journal", "responses", "versions", "resource", "binding")
 LEASE_SECONDS = 30
 KEYS = frozenset({"folder", "at", "owner", "stranger", "space", "other", "worker", "start"})
-ARTIFACTS = "https://artifacts.invalid/"
 
 _CALL_SECONDS = 2.0  # after which a call counts as in flight
 _QUIET_SECONDS = 0.25  # without any change, where nobody is about to do something
@@ -86,7 +84,7 @@ class Address:
         return ApiAdapter(self)
 
 
-class ApiAdapter:
+class ApiAdapter(ManagedThroughApi):
     """Speaks the adapter's protocol for a Host at a base URL."""
 
     raw_values = True
@@ -101,25 +99,23 @@ class ApiAdapter:
             Started(address.settings["start"], address.url) if "start" in address.settings else None
         )
         try:
-            self._api = HostApi(address.url, principals)
+            api = HostApi(address.url, principals)
         except BaseException:
             self.end_process()
             raise
-        self._spaces = {
+        spaces = {
             name: address.settings.get(key, name) for name, key in (("default", "space"), ("other", "other"))
         }
-        self._bundles = Bundles(Path(address.settings["folder"]), address.settings.get("at", ARTIFACTS))
+        bundles = Bundles(Path(address.settings["folder"]), address.settings.get("at", FOLDER_URL))
+        super().__init__(api, bundles, spaces)
         self._hands = ThreadPoolExecutor(16, "fencepost-caller")
         self._server = Loopback(self._respond, _BODY_LIMIT)
         self._setup: Setup | None = None
-        self._probe: Deployed | None = None
         self._reports = 0
         self._gate_asked = 0.0
         self._flying: set[Future[Any]] = set()
         self._instances: set[str] = set()
         self._operations: set[str] = set()
-        self._pending = False
-        self._numbers = itertools.count(1)
 
     def handshake(self, hello: Mapping[str, Any]) -> dict[str, Any]:
         """What can be asked over HTTP."""
@@ -133,18 +129,14 @@ class ApiAdapter:
 
     def begin(self, setup: Setup) -> None:
         """Deploy the probe anew, with names of this scenario."""
-        self._setup, self._reports, self._pending = setup, 0, False
+        self._setup, self._reports = setup, 0
         self._flying, self._instances, self._operations = set(), set(), set()
-        self._probe = Deployed(
-            self._api, self._bundles, setup, self._spaces["default"], f"{self._server.url}/{setup.token}"
-        )
-        self._probe.set_up()
+        self.set_up(setup, f"{self._server.url}/{setup.token}")
 
     def end(self) -> dict[str, list[str]]:
         """Delete what this scenario has made, as far as it can be."""
-        self._bundles.release()
-        self.probe.take_down()
-        self._setup = self._probe = None
+        self.take_down()
+        self._setup = None
         return {"unsprung": []}
 
     def close(self) -> None:
@@ -157,13 +149,6 @@ class ApiAdapter:
         """End the Host, where it was started here."""
         if self._process is not None:
             self._process.end()
-
-    @property
-    def probe(self) -> Deployed:
-        """The probe of the present scenario; RuntimeError before `begin`."""
-        if self._probe is None:
-            raise RuntimeError("begin a scenario first")
-        return self._probe
 
     def _respond(self, method: str, path: str, body: bytes) -> Reply:
         """The journal, for reports of the present scenario."""
@@ -277,77 +262,12 @@ class ApiAdapter:
         with contextlib.suppress(HostError):
             call.perform(self)
 
-    def deploy(self, weights: Mapping[str, int]) -> None:
-        self.probe.deploy(weights)
-
-    def resources(self) -> dict[str, str]:
-        return self.probe.resources()
-
-    def unbind(self) -> None:
-        self.probe.unbind()
-
-    def bind(self) -> None:
-        self.probe.bind()
-
-    def recreate_resource(self) -> None:
-        self.probe.recreate()
-
-    def verify(self, state: str) -> None:
-        """Withhold the bytes of bundles that later Versions are on, or lay them down."""
-        self._pending = state == "pending"
-        if not self._pending:
-            self._bundles.release()
-
     def resource(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """One management call, as it is given."""
-        method = request["method"]
-        path, body = "/resources", None
-        if method == "POST":
-            kind = KINDS[request["kind"]]
-            space = self._spaces.get(request["space"], request["space"])
-            spec = (
-                self._withheld(request["spec"])
-                if self._pending and kind == "WorkerVersion"
-                else request["spec"]
-            )
-            body = {"form": forms.URLS[kind], "space": space, "name": request["name"], "spec": spec}
-        elif "operation" in request:
-            path = self._api.operation(request["operation"])
-        else:
-            path = self._api.resource(request["uid"])
-            body = {"spec": request["spec"]} if method == "PUT" else None
-        told = self._api.call(
-            request["principal"],
-            method,
-            path,
-            body,
-            key=request.get("key"),
-            generation=request.get("generation"),
-        )
-        return self._answered(told)
+        """One management call; an Operation that it led to is looked at while settling."""
+        answer = super().resource(request)
+        if "operation" in answer:
+            self._operations.add(answer["operation"]["id"])
+        return answer
 
-    def _withheld(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """The same spec on a bundle of its own, whose bytes are not there yet."""
-        comment = f"{self.probe.token} {next(self._numbers)}"
-        return {**spec, "bundle": self.probe.bundle(self._bundles.spec(comment, withhold=True))}
-
-    def _answered(self, told: Told) -> dict[str, Any]:
-        shown = told.json
-        if told.status >= 400:
-            return {"status": told.status, "code": shown.get("code")}
-        if "resourceUid" not in shown:
-            return {"status": told.status, "resource": shown}
-        self._operations.add(shown["id"])
-        self.probe.made(shown["resourceUid"])
-        return {"status": told.status, "operation": shown}
-
-
-KINDS: Mapping[str, Any] = {
-    "Worker": "ModuleWorker",
-    "Bundle": "WorkerBundle",
-    "Version": "WorkerVersion",
-    "Deployment": "WorkerDeployment",
-    "Workflow": "DurableWorkflow",
-}
 
 Make = Callable[[], ApiAdapter]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fencepost.management import forms
@@ -30,12 +30,23 @@ def reference(uid: str) -> dict[str, str]:
 
 
 class Deployed:
-    """What stands on the Host for one scenario, by the names that scenarios give it."""
+    """What stands on the Host for one scenario, by the names that scenarios give it.
 
-    def __init__(self, api: HostApi, bundles: Bundles, setup: Setup, space: str, journal: str) -> None:
+    `journal` is what a context is told of the journal; `let_run` lets the Host go on for so many seconds.
+    """
+
+    def __init__(
+        self,
+        api: HostApi,
+        bundles: Bundles,
+        setup: Setup,
+        space: str,
+        journal: str,
+        let_run: Callable[[float], object] = time.sleep,
+    ) -> None:
         self.token = setup.token
         self._api, self._bundles, self._setup = api, bundles, setup
-        self._space, self._journal = space, journal
+        self._space, self._journal, self._let_run = space, journal, let_run
         self._standing: dict[str, str] = {}
         self._all: dict[str, None] = {}
         self._numbers = itertools.count(1)
@@ -47,8 +58,8 @@ class Deployed:
         """The Worker that answers the kit's calls."""
         return self._standing.get("callerWorker")
 
-    def set_up(self) -> None:
-        """Make Workers, Workflow, Versions, Deployment and Binding."""
+    def set_up(self, caller: bool = True) -> None:
+        """Make Worker, Workflow, Versions and Deployment; and the caller's, with its Binding."""
         setup = self._setup
         worker = self._make("worker", "ModuleWorker", {})
         workflow = self._make_workflow()
@@ -64,6 +75,10 @@ class Deployed:
                 spec["workflowBindings"] = [{"name": "PROBE", "resource": reference(workflow)}]
             self._make(name, "WorkerVersion", spec)
         self.deploy(setup.deployed)
+        if caller:
+            self._set_up_caller()
+
+    def _set_up_caller(self) -> None:
         self._make("callerWorker", "ModuleWorker", {})
         self._make("callerBundle", "WorkerBundle", self._bundles.spec("the caller's"))
         self.bind()
@@ -195,7 +210,7 @@ class Deployed:
         while operation["status"] not in _TERMINAL:
             if time.monotonic() > limit:
                 raise AdapterFault(f"the Operation {operation['id']} is {operation['status']} all the time")
-            time.sleep(pause)
+            self._let_run(pause)
             pause = min(2 * pause, _LAST_LOOK_SECONDS)
             operation = dict(self._api.call("owner", "GET", self._api.operation(operation["id"])).json)
         if operation["status"] != "succeeded":

@@ -1,13 +1,15 @@
 """The adapter of the durable reference: a database, worker processes, and a process for each context.
 
-The kit is a caller like any other: it has a store of its own over the same database. The clock is the
-database's, held still; `settle` lets the worker go until nothing is due, nothing is to be stopped, and every
-context stands where only the kit can let it go on. A restart is a SIGKILL of the worker's process; another
-one takes its place, and has to prove that what the first one left is gone.
+The kit is a caller like any other: it has a store of its own over the same database, and manages the Host
+over HTTP. The clock is the database's, held still; `settle` lets the worker and its steward go until nothing
+is due, nothing is to be stopped, no Operation can go on, and every context stands where only the kit can let
+it go on. A restart is a SIGKILL of the worker's process, with the API in it; another one takes its place, has
+to prove that what the first one left is gone, and goes on with its Operations.
 """
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -19,32 +21,37 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from fencepost.api.artifacts import FOLDER_URL
+from fencepost.api.kept import Kept
 from fencepost.contexts.wire import Channel
 from fencepost.durable import statements as sql
 from fencepost.durable.host import DurableHost
 from fencepost.durable.store import SchemaRefused, Store, StoreUnavailable
 from fencepost.durable.unit import Unit
+from fencepost.history import document
 from fencepost.host.calls import CallError
 from fencepost.host.engine import LEASE_SECONDS
 from fencepost.host.instruments import parse_point
 from fencepost.machine.actions import Renew
 from fencepost.machine.state import MILLISECONDS
+from fencepost.management import queries
+from fencepost.management.state import Rules, State
+from fencepost.serve import server
 from sqlalchemy import delete, exc, func, select, update
 
-from ..adapter import PROTOCOL, AdapterFault, Call, HostError, Setup
+from ..adapter import INSTRUMENTS, PROTOCOL, AdapterFault, Call, HostError, Setup
+from ..host_api import HostApi
+from ..probe_bundle import Bundles
+from .api_managed import ManagedThroughApi
 from .durable.board import Board
+from .durable.management import PRINCIPALS
 from .reference import _given, _passed_on, _told
 
 DATABASE = "FENCEPOST_POSTGRES"
 """The environment variable that names a database of PostgreSQL; a file of SQLite is made without it."""
 
-INSTRUMENTS = (
-    "clock", "journal", "kill", "pause", "stuck", "backend", "restart", "wakes", "responses", "versions",
-    "binding",
-)  # fmt: skip
-
 _BEGINNING = 1_000_000_000_000
-_LOOK_SECONDS = 0.002
+_FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.001, 0.016
 _SETTLE_SECONDS = 30.0
 _PROGRAM = (
     "import json, sys; from fencepost_conformance.hosts.durable.worker import main; "
@@ -63,13 +70,34 @@ class _CallersStore(Store):
         return super()._connected()
 
 
+class _Caller(DurableHost):
+    """The caller's binding, of a Workflow that is managed."""
+
+    def __init__(self, store: Store, uid: str = "") -> None:
+        super().__init__(store, uid)
+        self._kept = Kept(store, Rules())
+
+    def create(self, id: Any = None, params: Any = None) -> str:
+        """Create an instance, unless the Workflow is not ready (RDY-1)."""
+        try:
+            state = self._kept.load() or State()
+        except StoreUnavailable as error:
+            raise CallError("backend_unavailable", str(error)) from error  # BND-8
+        if queries.admission(state, self.uid) == "unready":
+            raise CallError("backend_unavailable", "the Workflow is not ready")  # RDY-1
+        return super().create(id, params)
+
+
 class _Worker:
     """A worker process, and the kit's end of the channel to it."""
 
-    def __init__(self, place: str, board: Board) -> None:
+    def __init__(self, board: Board, arguments: list[Any], environment: Mapping[str, str]) -> None:
         self._lock = threading.Lock()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, json.dumps([place, board.path])], stdin=subprocess.DEVNULL
+            [sys.executable, "-c", _PROGRAM, json.dumps(arguments)],
+            stdin=subprocess.DEVNULL,
+            env=os.environ | environment,
+            pass_fds=[each for each in arguments if isinstance(each, int)],
         )
         try:
             self._channel: Channel = board.await_worker(lambda: self.process.poll() is None)
@@ -94,27 +122,42 @@ class _Worker:
         self._channel.close()
 
 
-class DurableAdapter:
-    """Speaks the adapter's protocol for one resource of the database at a time."""
+class DurableAdapter(ManagedThroughApi):
+    """Speaks the adapter's protocol for one Workflow of the database at a time."""
 
     name = "reference-durable"
 
     def __init__(self, place: str | None = None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="fencepost-", ignore_cleanup_errors=True)
         folder = Path(self._folder.name)
-        self._place = place or os.environ.get(DATABASE) or str(folder / "fencepost.db")
+        (folder / "bundles").mkdir()
+        place = place or os.environ.get(DATABASE) or str(folder / "fencepost.db")
         self._board = Board(folder / "board", self._call_from_inside)
-        self._callers = _CallersStore(self._place)
-        self._store = Store(self._place)
+        self._callers = _CallersStore(place)
+        self._store = Store(place)
         self._store.hold_clock(_BEGINNING)
-        self._worker = _Worker(self._place, self._board)
+        self._listening = server.listen(0)  # it outlives every worker
+        self._arguments = [place, self._board.path, str(folder / "bundles"), self._listening.fileno()]
+        self._secrets = {variable: secrets.token_urlsafe() for variable in PRINCIPALS.values()}
+        self._worker = self._begin_worker()
         self._board.on_freeze = lambda pid: self._worker.ask("freeze", pid=pid)
-        self._host = DurableHost(self._callers)
-        self._env: dict[str, Any] = {}
+        self._host = _Caller(self._callers)
+        self._uids: set[str] = set()
+        origin = f"http://{server.ADDRESS}:{self._listening.getsockname()[1]}"
+        super().__init__(
+            HostApi(origin, PRINCIPALS, self._secrets),
+            Bundles(folder / "bundles", FOLDER_URL),
+            {"default": "default", "other": "other"},
+            lambda seconds: self._worker.ask("manage"),
+        )
+
+    def _begin_worker(self) -> _Worker:
+        return _Worker(self._board, self._arguments, self._secrets)
 
     def close(self) -> None:
         """End every process, and remove the database if it was made here."""
         self._worker.kill()
+        self._listening.close()
         self._board.close()
         self._callers.close()
         self._store.hold_clock(None)
@@ -122,7 +165,7 @@ class DurableAdapter:
         self._folder.cleanup()
 
     def handshake(self, hello: Mapping[str, Any]) -> dict[str, Any]:
-        """What it offers."""
+        """Every instrument is on offer."""
         return {
             "protocol": PROTOCOL,
             "host": {"name": self.name, "version": version("fencepost")},
@@ -131,30 +174,28 @@ class DurableAdapter:
         }
 
     def begin(self, setup: Setup) -> None:
-        """A fresh resource with the probe deployed."""
-        uid = f"workflow-{setup.token}"
+        """Forget everything, and have the probe deployed."""
         self._board.begin(setup.journal)
         self._callers.cut = False
-        self._host = DurableHost(self._callers, uid)
-        self._env = {"JOURNAL": self._board.path} | ({"PROBE": True} if setup.binding else {})
-        self._store.upsert(sql.resources, uid=uid, closed=False)
-        for name in setup.versions:
-            self._write_version(name, setup.deployed.get(name, 0))
-        self._worker.ask("begin", uid=uid, env=self._env)
+        self._worker.ask("begin", anew=True)
+        self.set_up(setup, self._board.path, caller="resource" in setup.uses)
+        self._call_the_workflow()
 
-    def _write_version(self, name: str, weight: int) -> None:
-        row = {"uid": self._host.uid, "name": name, "weight": weight, "class_name": "Probe"}
-        self._store.upsert(sql.versions, **row, env=json.dumps(self._env))
+    def _call_the_workflow(self) -> None:
+        """From now on callers mean the Workflow that stands."""
+        self._host.uid = self.resources()["workflow"]
+        self._uids.add(self._host.uid)
 
     def end(self) -> dict[str, list[str]]:
-        """Stop everything of the resource and forget it; say which traps never sprung."""
+        """Stop everything of the scenario and forget it; say which traps never sprung."""
         traps = [(each.deed, each.instance, each.point) for each in self._board.traps.set]
         traps += [tuple(each[:3]) for each in self._worker.ask("traps")]
-        self._worker.ask("begin", uid="", env={})
+        self._worker.ask("begin", anew=True)
         self.hold_wakes(False)
         self._host.flights.abort_all(CallError("backend_unavailable", "the scenario is over"))
-        for table in (sql.instances, sql.versions, sql.resources):
-            self._store.run(delete(table).where(table.c.uid == self._host.uid))
+        for table in (sql.instances, sql.resources):
+            self._store.run(delete(table).where(table.c.uid.in_(self._uids)))
+        self._uids.clear()
         return {"unsprung": [f"{deed} {instance} at {point}" for deed, instance, point in traps]}
 
     # -- the caller's calls ------------------------------------------------------------------------
@@ -201,7 +242,7 @@ class DurableAdapter:
         self._board.let_run(tick=True)
         self._worker.ask("go")
         try:
-            why, moved, since = "", -1, time.monotonic()
+            why, moved, since, pause = "", -1, time.monotonic(), _FIRST_LOOK_SECONDS
             while time.monotonic() < since + _SETTLE_SECONDS:
                 why, now_moved = self._restless()
                 if not why:
@@ -212,8 +253,9 @@ class DurableAdapter:
                         return
                     self._worker.ask("go")
                 if now_moved != moved:
-                    moved, since = now_moved, time.monotonic()
-                time.sleep(_LOOK_SECONDS)
+                    moved, since, pause = now_moved, time.monotonic(), _FIRST_LOOK_SECONDS
+                time.sleep(pause)
+                pause = min(2 * pause, _LAST_LOOK_SECONDS)
             raise AdapterFault(f"the Host does not come to rest: {why}")
         finally:
             self._worker.ask("halt")
@@ -235,7 +277,7 @@ class DurableAdapter:
             rests = id in self._board.stuck if fenced else each["quiet"] or each["pid"] in standing
             if not rests and not each["frozen"]:
                 return f"context {token} of {id} {'is to be stopped' if fenced else 'runs'}", moved
-        return "", moved
+        return "an Operation goes on" if self._worker.ask("manage") else "", moved
 
     def _look(self, unit: Unit) -> tuple[Any, Any, int]:
         uid, instances = self._host.uid, sql.instances
@@ -289,8 +331,7 @@ class DurableAdapter:
         traps = self._worker.ask("traps")
         self._host.flights.abort_all(CallError("backend_unavailable", "the Host was restarted"))
         self._worker.kill()
-        self._worker = _Worker(self._place, self._board)
-        self._worker.ask("begin", uid=self._host.uid, env=self._env)
+        self._worker = self._begin_worker()
         for deed, id, point, step in traps:
             self._worker.ask("arm", deed=deed, id=id, point=point, step=step)
         for id in self._board.stuck:
@@ -307,12 +348,13 @@ class DurableAdapter:
         except HostError:
             return
 
-    def deploy(self, weights: Mapping[str, int]) -> None:
-        versions = sql.versions
-        self._store.run(update(versions).where(versions.c.uid == self._host.uid).values(weight=0))
-        for name, weight in weights.items():
-            self._write_version(name, weight)
-        self._store.look_again(self._host.uid)
+    def recreate_resource(self) -> None:
+        """Create the Workflow again under its name; callers mean that one."""
+        super().recreate_resource()
+        self._call_the_workflow()
+
+    def history(self, id: str) -> dict[str, Any]:
+        return _told(lambda: document(self._host.history(id)))  # type: ignore[no-any-return]
 
 
 def make() -> DurableAdapter:

@@ -145,6 +145,10 @@ class Kept:
         if changes:
             self._transact(write)
 
+    def forget(self) -> None:
+        """Keep nothing any more, for who begins anew in the same database."""
+        self._transact(lambda unit: unit.run(delete(_TABLE)))
+
     def _transact(self, do: Callable[[Unit], Any], writes: bool = True) -> Any:
         if not self._made:
             self._database.transact(lambda unit: unit.run(CreateTable(_TABLE, if_not_exists=True)))

@@ -232,10 +232,11 @@ class Worker:
         rows = self.store.transact(lambda unit: unit.rows(sql.FENCED, worker=self.name), writes=False)
         fenced = [((row.uid, row.id), row.token) for row in rows]
         acts: list[Act] = [(key, StopAck, token) for key, token in fenced if self.stop((key, token))]
-        acts += [(key, Crash, token) for key, token in self._lapsed]
+        lapsed = [*self._lapsed]
+        acts += [(key, Crash, token) for key, token in lapsed]
         if acts:
             self._say(acts)
-            self._lapsed.clear()
+            del self._lapsed[: len(lapsed)]
         return bool(acts)
 
     def stop(self, context: Context) -> bool:

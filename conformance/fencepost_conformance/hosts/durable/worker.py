@@ -1,8 +1,8 @@
 """A worker of the reference that can be steered: it works in rounds while it is let run, and has traps.
 
-What it does in a round is the reference's own. A kill is a SIGKILL of the context's process, a pause a
-SIGSTOP: the thread that carries a paused context's report holds it back until the context is resumed, so that
-late reports are really made.
+What it does in a round is the reference's own, for the Workflows that are managed in the same process. A kill
+is a SIGKILL of the context's process, a pause a SIGSTOP: the thread that carries a paused context's report
+holds it back until the context is resumed, so that late reports are really made.
 """
 
 import os
@@ -11,37 +11,42 @@ import signal
 import socket
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from fencepost.api.instances import Deployed
 from fencepost.contexts.execution import Proposal, ProposeCommit, ProposeSettle
 from fencepost.contexts.forkserver import Export, Module
 from fencepost.contexts.wire import Channel
 from fencepost.durable import statements as sql
 from fencepost.durable.store import Store
 from fencepost.durable.unit import Unit
-from fencepost.durable.worker import Context, Worker
+from fencepost.durable.worker import Context
 from fencepost.host.engine import Key
 from fencepost.host.instruments import Deed, Traps
 from fencepost.host.launching import Code, Forks
 from fencepost.machine.actions import Action, EndLifetime, Wake
 from fencepost.machine.replies import Fenced, Parked, Recorded, Reply, Stopped
 from fencepost.machine.state import Instance, Kind
+from fencepost.management import queries
 from sqlalchemy import select
+
+from .management import Management
 
 MODULE = "fencepost_conformance.hosts.durable.probe"
 _PATIENCE_SECONDS = 10.0
 
 
-class SteeredWorker(Worker):
-    """Runs the Versions of one scenario after the other."""
+class SteeredWorker(Deployed):
+    """Runs what is deployed in one scenario after the other."""
 
     backs_off = False  # the clock stands still
 
-    def __init__(self, store: Store, launcher: Forks) -> None:
-        super().__init__(store, launcher, Code("Probe", {}), uid="", contexts=256)
+    def __init__(self, store: Store, launcher: Forks, management: Management) -> None:
+        super().__init__(store, launcher, management.state, self._declared, contexts=256)
+        self.management = management
         self._turn = threading.Condition()
         self._going = False
-        self._env: dict[str, Any] = {}
         self._chance = random.Random(0)
         self.traps = Traps()
         self.stuck: set[str] = set()
@@ -57,20 +62,12 @@ class SteeredWorker(Worker):
             self._turn.wait_for(lambda: self._going or self._closing)
             super()._round()
 
-    def uids(self) -> list[str]:
-        """That of the present scenario."""
-        return [self._uid] if self._uid else []
-
-    def pick(self, unit: Unit, uid: str) -> str | None:
-        """A Version by the weights of this instant (CTX-2)."""
-        versions = sql.versions
-        rows = unit.run(select(versions.c.name, versions.c.weight).where(versions.c.uid == uid)).all()
-        weights = {row.name: row.weight for row in rows if row.weight}
-        return self._chance.choices(list(weights), list(weights.values()))[0] if weights else None
-
-    def code(self, uid: str, version: str) -> Code:
-        """The probe, told which Version it is."""
-        return Code("Probe", self._env | {"VERSION": version})
+    def _declared(self, uid: str, version: str) -> Code:
+        """The class of a Workflow, with what a Version declares; a Binding is known by its name."""
+        state = self.management.state()
+        workflow, declared = queries.workflow(state, uid), queries.environment(state, version)
+        assert workflow is not None
+        return Code(workflow.class_name, declared.variables | declared.bindings)
 
     def may(self, unit: Unit, action: Action) -> bool:
         """Deadlines are not processed while wakes are held."""
@@ -188,10 +185,10 @@ class SteeredWorker(Worker):
         except (OSError, EOFError):
             os._exit(1)
 
-    def on_begin(self, uid: str, env: dict[str, Any]) -> None:
-        """Run the instances of this resource from now on, and nothing else."""
+    def on_begin(self, anew: bool) -> None:
+        """Begin with the next scenario, with nothing deployed; or go on with that of an earlier process."""
         with self._turn:
-            self._uid, self._env, self._going = uid, env, False
+            self._going = False
             self.traps = Traps()
             self.stuck.clear()
             for event in self.frozen.values():
@@ -203,6 +200,11 @@ class SteeredWorker(Worker):
                 super().stop(context)
             self.quiet_ones.clear()
             self._killed.clear()
+            self.management.begin(self, anew)
+
+    def on_manage(self) -> bool:
+        """Let management do what it can; whether anything came of it."""
+        return self.management.work()
 
     def on_go(self) -> None:
         """Work."""
@@ -233,7 +235,6 @@ class SteeredWorker(Worker):
                 "frozen": context in self.frozen,
             }
             for context, each in running
-            if context[0][0] == self._uid
         ]
 
     def on_arm(self, deed: Deed, id: str, point: str, step: str | None) -> None:
@@ -265,9 +266,13 @@ class SteeredWorker(Worker):
         return [(each.deed, each.instance, each.point, each.step) for each in self.traps.set]
 
 
-def main(place: str, board: str) -> None:
-    """Work on this store, steered by the board at this socket."""
-    worker = SteeredWorker(Store(place), Forks(Export(Module(name=MODULE), "Probe")))
+def main(place: str, board: str, folder: str, listening: int) -> None:
+    """Work on this store, steered by the board at its socket, and managed at the one that is inherited."""
+    store = Store(place)
+    management = Management(store, socket.socket(fileno=listening), Path(folder))
+    worker = SteeredWorker(store, Forks(Export(Module(name=MODULE), "Probe")), management)
+    worker.on_begin(anew=False)
+    management.serve()
     connected = socket.socket(socket.AF_UNIX)
     connected.connect(board)
     channel = Channel(connected)
