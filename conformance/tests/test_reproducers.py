@@ -25,12 +25,12 @@ FAULTS = (
     "results-are-wrapped",
     "effects-run-twice",
     "an-eighth-status",
-    "run-is-called-twice",
+    "output-is-wrapped",
     "terminal-accepts",
     "steps-may-overlap",
-    "matches-parked-waits-only",
+    "sleeping-before-the-stop",
 )
-PROFILE = Profile("tests", 40, 15, 6.0)
+PROFILE = Profile("tests", 200, 15, 3.0)
 SECONDS = 120  # of a process, on a busy machine
 
 
@@ -101,7 +101,6 @@ def test_every_reproducer_is_a_scenario_with_what_was_expected_and_seen(written:
         assert difference["clause"] == each.clause == document["clauses"][0]
         assert difference["expected"] != difference["seen"]
         assert difference["at"] == f"schedule[{len(document['schedule']) - 1}]"
-        assert len(document["schedule"]) <= 12, each
 
 
 HOSTS = """
