@@ -130,18 +130,27 @@ def test_an_owner_killed_at_a_commit_has_not_gone_on() -> None:
     assert (result.outcome, result.differences) == ("passed", ())
 
 
-OTHER_HOSTS = {
+MISMATCH = {"status": "errored", "error": {"reason": "step_definition_mismatch"}}
+
+
+def ran(runs: int, **effects: int) -> dict[str, Any]:
+    """What the journal of an instance counted."""
+    return {"effects": effects, "runs": {"i": runs}, "marks": {}}
+
+
+OTHER_HOSTS: dict[str, tuple[list[dict[str, Any]], list[tuple[dict[str, Any], Any]]]] = {
     "a context that starts only after the clock was moved reckons from then": (
         [{"wait": "a1", "type": "go", "timeoutSeconds": 60}, {"return": {}}],
         [
-            {"advance": 31},
-            {"settle": True},
-            {"status": "i"},
-            {"advance": 30},
-            {"settle": True},
-            {"status": "i"},
+            ({"create": "i", "program": "p1"}, "i"),
+            ({"status": "i"}, {"status": "queued"}),
+            ({"advance": 31}, None),
+            ({"settle": True}, ran(1)),
+            ({"status": "i"}, {"status": "waiting"}),
+            ({"advance": 30}, None),
+            ({"settle": True}, ran(1)),
+            ({"status": "i"}, {"status": "waiting"}),
         ],
-        ["queued", "waiting", "waiting"],
     ),
     "the success of a sleep is recorded by the call in the new context": (
         [
@@ -149,8 +158,47 @@ OTHER_HOSTS = {
             {"sleep": "x", "seconds": 5},
             {"return": {}},
         ],
-        [{"settle": True}, {"advance": 6}, {"settle": True}, {"status": "i"}],
-        ["queued", "errored"],
+        [
+            ({"create": "i", "program": "p1"}, "i"),
+            ({"status": "i"}, {"status": "queued"}),
+            ({"settle": True}, ran(1)),
+            ({"advance": 6}, None),
+            ({"settle": True}, ran(2)),
+            ({"status": "i"}, MISMATCH),
+        ],
+    ),
+    "a restart loses the owner whose stop cannot be proven, and another begins its attempt again": (
+        [{"do": "a2", "effect": {"gate": "g", "then": {"value": {"n": 1}}}}],
+        [
+            ({"stuck": "i"}, None),
+            ({"create": "i", "program": "p1"}, "i"),
+            ({"settle": True}, ran(1, a2=1)),
+            ({"restart": True}, None),
+            ({"settle": True}, ran(2, a2=2)),
+        ],
+    ),
+    "a restart leaves the owner whose stop cannot be proven": (
+        [{"do": "a2", "effect": {"gate": "g", "then": {"value": {"n": 1}}}}],
+        [
+            ({"stuck": "i"}, None),
+            ({"create": "i", "program": "p1"}, "i"),
+            ({"settle": True}, ran(1, a2=1)),
+            ({"restart": True}, None),
+            ({"settle": True}, ran(1, a2=1)),
+        ],
+    ),
+    "what a lost owner had begun is begun again by a new context": (
+        [{"unawaited": {"sleep": "c1", "seconds": 172800}}, {"throw": "after"}],
+        [
+            ({"pause": "i", "at": "settled"}, None),
+            ({"create": "i", "program": "p1"}, "i"),
+            ({"settle": True}, ran(1)),
+            ({"status": "i"}, {"status": "running"}),
+            ({"recover": True}, ran(2)),
+            ({"resume": "i"}, None),
+            ({"settle": True}, ran(2)),
+            ({"status": "i"}, MISMATCH),
+        ],
     ),
 }
 
@@ -158,16 +206,13 @@ OTHER_HOSTS = {
 @pytest.mark.parametrize("name", OTHER_HOSTS)
 def test_what_other_hosts_may_show_is_admitted(name: str) -> None:
     """Observations of Hosts that read the same sentences otherwise than the reference, and as well."""
-    program, schedule, statuses = OTHER_HOSTS[name]
-    entries = [{"create": "i", "program": "p1"}, {"status": "i"}, *schedule]
-    document = {"format": FORMAT, "title": name, "judged": True, "clauses": [], "schedule": entries}
+    program, lines = OTHER_HOSTS[name]
+    schedule = [entry for entry, _ in lines]
+    document = {"format": FORMAT, "title": name, "judged": True, "clauses": [], "schedule": schedule}
     scenario = Scenario("finding", {**document, "programs": {"p1": program}})
-    shown = iter(statuses)
-    observations = [Observation(0, "create", Answer("i"))]
-    for index, entry in enumerate(entries):
-        if "status" in entry:
-            status = next(shown)
-            reason = {"error": {"reason": "step_definition_mismatch"}} if status == "errored" else {}
-            observations.append(Observation(index, "status", Answer({"status": status, **reason})))
-    greeting = greet(resolve("reference")())
-    assert judging.admitted(scenario, observations, greeting) is None
+    observations = [
+        Observation(index, next(iter(entry)), shown if "runs" in shown else Answer(shown))
+        for index, (entry, shown) in enumerate(lines)
+        if shown is not None
+    ]
+    assert judging.admitted(scenario, observations, greet(resolve("reference")())) is None
