@@ -44,14 +44,26 @@ const write = (line) => {
   const bytes = size > CHUNK ? allocUnsafeSlow(size) : scratch;
   utf8Write(bytes, line, 0, size);
   for (let written = 0; written < size;) {
-    written += writeSync(channel, bytes, written, size - written);
+    try {
+      written += writeSync(channel, bytes, written, size - written);
+    } catch {
+      end();
+    }
+  }
+};
+
+const received = () => {
+  try {
+    return readSync(channel, incoming, 0, CHUNK, null);
+  } catch {
+    return 0; // the parent was killed
   }
 };
 
 const read = () => {
   let line = "";
   for (;;) {
-    const count = readSync(channel, incoming, 0, CHUNK, null);
+    const count = received();
     if (count === 0) end(); // the parent is gone: nobody is left who could stop this process
     line += latin1Slice(incoming, 0, count); // the parent writes ASCII
     if (incoming[count - 1] === NEWLINE) return parse(line);
