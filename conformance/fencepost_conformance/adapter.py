@@ -187,6 +187,11 @@ INSTRUMENTS: Mapping[str, Instrument] = {
         "management calls on the Workflow resource and on what it leans on",
     ),
     "binding": Instrument((), ("call",), "an instance can call its own binding"),
+    "history": Instrument(
+        ("history(id)",),
+        ("history",),
+        "the typed history of a run, for the suite of guarantees alone",
+    ),
 }
 
 INSTRUMENT_OF: Mapping[str, str] = {

@@ -47,6 +47,7 @@ _INSTRUMENTS: Mapping[str, tuple[str, ...]] = {
     "bind": (),
     "recreate_resource": (),
     "verify": ("state",),
+    "history": ("id",),
 }
 
 

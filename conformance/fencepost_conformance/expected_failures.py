@@ -89,8 +89,8 @@ def problems(catalogue: Catalogue, run: RunRecord, expected: Sequence[ExpectedFa
         clause = catalogue.clauses.get(entry.clause)
         if clause is None:
             found.append(f"{entry.clause} is no clause of the catalogue: remove the entry")
-        elif standing(clause) != "judged":
-            found.append(f"{entry.clause} is {standing(clause)} and has no verdict: remove the entry")
+        elif (kind := standing(clause, run.suite)) != "judged":
+            found.append(f"{entry.clause} is {kind} and has no verdict: remove the entry")
         elif entry.clause in verdicts and verdicts[entry.clause] != entry.verdict:
             seen = _was(verdicts[entry.clause])
             found.append(

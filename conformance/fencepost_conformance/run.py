@@ -15,9 +15,12 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fencepost_spec.schemas import problems
+
 from . import calls
 from .adapter import INSTRUMENT_OF, AdapterFault, Answer, Connection, Handshake
 from .expectations import alternatives, bare, judge, shown, within
+from .histories import mismatch
 from .management import Management
 from .observations import IN_FLIGHT, NO_ANSWER, Observation
 from .probe.values import build, interpolate
@@ -277,6 +280,18 @@ class Run:
                     entry, {name: expected}, {name: seen}, f"{word} of {key}: {seen}, expected {expected}"
                 )
 
+    # The typed history
+
+    def enter_history(self, entry: Entry) -> None:
+        answer = self.call("history", {"id": self.id_of(entry["history"])})
+        self.observe("history", NO_ANSWER if answer is None else answer)
+        if answer is not None and answer.error is None:
+            for problem in problems("history", answer.value):
+                raise AdapterFault(f"history returned what is none: {problem}")
+        self.hold(entry, answer, entry.get("expect"), mismatch)
+        if answer is not None and "as" in entry:
+            self.variables[entry["as"]] = answer.value
+
 
 # The table
 
@@ -315,6 +330,7 @@ ENTRIES: Mapping[str, Callable[[Run, Entry], Any]] = {
     "effects": Run.enter_counts,
     "marks": Run.enter_counts,
     "runs": Run.enter_counts,
+    "history": Run.enter_history,
 }
 
 

@@ -4,6 +4,9 @@ layout.
 A scenario's id is its place among the shipped ones, ``CHAPTER/slug`` without the ending; a file from
 elsewhere bears the name of the file. Shipped scenarios are not validated again at each run: a test of the
 kit does it once.
+
+They are of two suites. *form* judges a Host by the Form; *guarantees* by what the reference promises beyond
+it (GRT), and has a verdict of its own.
 """
 
 import fnmatch
@@ -15,9 +18,12 @@ from functools import cache, cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 FORMAT = "fencepost.scenario@1"
+Suite = Literal["form", "guarantees"]
+SUITES: Mapping[Suite, str] = {"form": "scenarios", "guarantees": "guarantees"}
+"""The folder of each suite."""
 OBSERVED = "observed"  # what a reproducer adds; no part of the scenario
 
 _SINGLE_VERSION = "v1"
@@ -158,9 +164,9 @@ def load_all(source: str | Path) -> list[Scenario]:
 
 
 @cache
-def shipped() -> tuple[Scenario, ...]:
-    """Every scenario of the kit, in the order of their ids."""
-    root = resources.files(__package__) / "scenarios"
+def shipped(suite: Suite = "form") -> tuple[Scenario, ...]:
+    """Every scenario of a suite of the kit, in the order of their ids."""
+    root = resources.files(__package__) / SUITES[suite]
     return tuple(parse(file.read_text(encoding="utf-8"), name, validate=False) for name, file in _walk(root))
 
 
@@ -228,8 +234,11 @@ def _walk(root: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversabl
 def _shipped_file(id: str) -> Traversable | None:
     if not re.fullmatch(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*", id) or ".." in id.split("/"):
         return None
-    file = resources.files(__package__).joinpath("scenarios", *f"{id}{_ENDING}".split("/"))
-    return file if file.is_file() else None
+    files = (
+        resources.files(__package__).joinpath(folder, *f"{id}{_ENDING}".split("/"))
+        for folder in SUITES.values()
+    )
+    return next((file for file in files if file.is_file()), None)
 
 
 def _words(entry: Mapping[str, Any]) -> Iterator[str]:

@@ -11,6 +11,10 @@
 | an exclusion | exclusion | no |
 | a promise of the reference alone (GRT) | reference | no |
 
+That is so in the suite *form*. In the suite *guarantees* the promises of the reference are judged in the same
+way, and no others are: what required and derived clauses say is *form* there. Neither suite has a say in the
+verdict of the other.
+
 The verdict of a judged clause is the first row that holds.
 
 | what its checks saw | verdict | why not otherwise |
@@ -46,20 +50,30 @@ from typing import Literal
 from fencepost_spec.catalogue import Catalogue, Clause
 
 from .results import CheckResult, Difference, Outcome
+from .scenario import Suite
 
 ClauseVerdict = Literal["passed", "failed", "unmeasured", "errored"]
 RunVerdict = Literal["qualified", "not-qualified", "incomplete"]
-Standing = Literal["judged", "unobservable", "open", "exclusion", "reference"]
+Standing = Literal["judged", "unobservable", "open", "exclusion", "reference", "form"]
 
 # Failures first: the order in which a reader wants to meet them, and in which one verdict hides another.
 CLAUSE_VERDICTS: tuple[ClauseVerdict, ...] = ("failed", "errored", "unmeasured", "passed")
 
-STANDING_OF_STRENGTH: Mapping[str, Standing] = {
-    "required": "judged",
-    "derived": "judged",
-    "open": "open",
-    "exclusion": "exclusion",
-    "reference": "reference",
+STANDING_OF_STRENGTH: Mapping[Suite, Mapping[str, Standing]] = {
+    "form": {
+        "required": "judged",
+        "derived": "judged",
+        "open": "open",
+        "exclusion": "exclusion",
+        "reference": "reference",
+    },
+    "guarantees": {
+        "required": "form",
+        "derived": "form",
+        "open": "open",
+        "exclusion": "exclusion",
+        "reference": "judged",
+    },
 }
 
 EXIT_STATUS: Mapping[RunVerdict, int] = {"qualified": 0, "not-qualified": 1, "incomplete": 3}
@@ -103,6 +117,7 @@ class RunRecord:
     clauses: tuple[ClauseRecord, ...]
     checks: tuple[CheckResult, ...]
     unattributed: tuple[CheckResult, ...] = ()
+    suite: Suite = "form"
 
     @property
     def judged(self) -> tuple[ClauseRecord, ...]:
@@ -120,14 +135,17 @@ class RunRecord:
         return tuple(record for record in self.clauses if record.verdict == verdict)
 
 
-def standing(clause: Clause) -> Standing:
-    """Whether a clause is judged, and why not if it is not."""
-    by_strength = STANDING_OF_STRENGTH[clause.strength]
+def standing(clause: Clause, suite: Suite = "form") -> Standing:
+    """Whether a clause is judged in a suite, and why not if it is not."""
+    by_strength = STANDING_OF_STRENGTH[suite][clause.strength]
     return "unobservable" if by_strength == "judged" and clause.unobservable else by_strength
 
 
 def judge(
-    catalogue: Catalogue, checks: Sequence[CheckResult], selection: Collection[str] | None = None
+    catalogue: Catalogue,
+    checks: Sequence[CheckResult],
+    selection: Collection[str] | None = None,
+    suite: Suite = "form",
 ) -> RunRecord:
     """The verdict over the clauses of `selection` (None: all); raises `NothingChecked`, `KeyError`."""
     if not checks:
@@ -143,18 +161,18 @@ def judge(
             blames[blame.difference.clause].append(blame)
         for clause, choice in check.choices.items():
             choices[clause][choice].append(check.scenario)
-        if _is_unattributed(catalogue, check):
+        if _is_unattributed(catalogue, check, suite):
             unattributed.append(check)
     for clause in (*by_clause, *choices):
         if clause not in catalogue.clauses:
             raise KeyError(f"a check names {clause}, which is no clause of the catalogue")
 
     records = tuple(
-        _record(clause, by_clause[name], blames[name], choices[name])
+        _record(clause, suite, by_clause[name], blames[name], choices[name])
         for name, clause in catalogue.clauses.items()
-        if selection is None or name in selection or (name in blames and standing(clause) == "judged")
+        if selection is None or name in selection or (name in blames and standing(clause, suite) == "judged")
     )
-    return RunRecord(_run_verdict(records, unattributed), records, tuple(checks), tuple(unattributed))
+    return RunRecord(_run_verdict(records, unattributed), records, tuple(checks), tuple(unattributed), suite)
 
 
 def _blames(check: CheckResult) -> tuple[Blame, ...]:
@@ -166,17 +184,21 @@ def _blames(check: CheckResult) -> tuple[Blame, ...]:
     return tuple(Blame(check.scenario, difference) for difference in differences)
 
 
-def _is_unattributed(catalogue: Catalogue, check: CheckResult) -> bool:
+def _is_unattributed(catalogue: Catalogue, check: CheckResult, suite: Suite) -> bool:
     if check.outcome == "errored" and not check.clauses:
         return True
-    standings = {standing(catalogue.clauses[blame.difference.clause]) for blame in _blames(check)}
+    standings = {standing(catalogue.clauses[blame.difference.clause], suite) for blame in _blames(check)}
     return bool(standings) and not standings & {"judged", "reference"}
 
 
 def _record(
-    clause: Clause, checks: list[CheckResult], blames: list[Blame], choices: Mapping[str, list[str]]
+    clause: Clause,
+    suite: Suite,
+    checks: list[CheckResult],
+    blames: list[Blame],
+    choices: Mapping[str, list[str]],
 ) -> ClauseRecord:
-    kind = standing(clause)
+    kind = standing(clause, suite)
     verdict = _clause_verdict(checks, blames) if kind == "judged" else None
     return ClauseRecord(
         clause,

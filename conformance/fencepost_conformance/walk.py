@@ -205,4 +205,17 @@ STATIONS = (
         "binding",
         (_create("calling"), _SETTLE, {"status": "i", "expect": {"status": "terminated"}}),
     ),
+    Station(
+        "history",
+        "history",
+        (
+            _create("sleeping"),
+            _SETTLE,
+            {"history": "i", "expect": {"records": [], "steps": [{"step": "s", "finished": False}]}},
+            {"advance": 60},
+            _SETTLE,
+            {"history": "i", "expect": {"records": [{"record": "sleep"}, {"record": "end"}]}},
+        ),
+        by_clock=True,
+    ),
 )

@@ -38,10 +38,11 @@ def test_the_layout_is_one_operation_and_one_entry_a_line():
     assert dumps(json.loads(EXAMPLE)) == EXAMPLE
 
 
-def test_every_shipped_scenario_has_the_layout_of_the_house():
-    for each in scenario.shipped():
+@pytest.mark.parametrize(("suite", "folder"), scenario.SUITES.items())
+def test_every_shipped_scenario_has_the_layout_of_the_house(suite, folder):
+    for each in scenario.shipped(suite):
         assert load(each.id).document == each.document
-        text = (files(scenario.__package__) / "scenarios" / f"{each.id}.json").read_text(encoding="utf-8")
+        text = (files(scenario.__package__) / folder / f"{each.id}.json").read_text(encoding="utf-8")
         escaped = "".join(c if c.isascii() else json.dumps(c)[1:-1] for c in text)
         assert escaped == dumps(each), each.id
 

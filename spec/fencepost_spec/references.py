@@ -26,6 +26,7 @@ def _faults(scenario: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     named = _named_programs(scenario)
     versions = list(scenario.get("versions", ()))
     begun: set[str] = set()
+    histories: set[str] = set()
     for index, entry in enumerate(scenario["schedule"]):
         place: Place = ("schedule", index)
         yield from _marks(catalogue, scenario, place, entry)
@@ -41,6 +42,9 @@ def _faults(scenario: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
                     (*place, word),
                     f"no call {entry[word]!r} was started{suggestion(entry[word], sorted(begun))}",
                 )
+        if "history" in entry:
+            yield from _histories(histories, (*place, "expect"), entry.get("expect", {}))
+            histories.add(entry.get("as", ""))
         if "deploy" in entry:
             yield from _weights(versions, (*place, "deploy"), entry["deploy"])
 
@@ -79,6 +83,15 @@ def _choice(
         yield (*path, "choice"), f"{clause.id} is not open; name an open clause with 'of'"
     elif expectation["choice"] not in names:
         yield (*path, "choice"), f"{clause.id} has no such choice; its choices are {listed(names)}"
+
+
+def _histories(kept: set[str], path: Place, expect: Any) -> Iterator[tuple[Place, str]]:
+    """The earlier histories that an expectation compares with."""
+    for form in expect if isinstance(expect, list) else [expect]:
+        for word in ("since", "apart"):
+            if word in form and form[word] not in kept:
+                hint = suggestion(form[word], sorted(kept))
+                yield path, f"{word}: no history was kept as {form[word]!r}{hint}"
 
 
 def _named_programs(scenario: Mapping[str, Any]) -> list[str]:

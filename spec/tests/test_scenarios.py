@@ -120,6 +120,15 @@ ENTRIES: list[dict[str, Any]] = [
     {"marks": {"in": 0}},
     {"runs": {"one": {"atLeast": 2}}},
     {"counts": {"complete": 1}},
+    {"history": "one", "as": "h"},
+    {
+        "history": {"$": "v"},
+        "clause": "GRT-9",
+        "expect": [
+            {"records": [{"record": "sleep", "owner": None}], "attempts": {"a": 1}, "delivered": {"a/1": 2}},
+            {"committedTwice": [], "perhapsRepeated": [], "inbox": [], "steps": [], "deliveries": []},
+        ],
+    },
 ]
 
 
@@ -194,6 +203,10 @@ def test_versions_and_calls_in_flight_fit() -> None:
         ),
         (scenario({"start": {"settle": True}, "as": "t"}), "schedule[0].start: unknown call 'settle'"),
         (scenario({"await": "t"}), "schedule[0].await: no call 't' was started"),
+        (
+            scenario({"history": "i", "expect": {"since": "h"}}),
+            "schedule[0].expect: since: no history was kept as 'h'",
+        ),
         (
             scenario({"status": "i", "expect": {"status": "done"}}),
             "schedule[0].expect.status: must be one of",

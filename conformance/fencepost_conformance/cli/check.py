@@ -22,7 +22,7 @@ from ..report import html as html_report
 from ..report import junit as junit_report
 from ..report.model import Generated, HostFacts, Kit, Report, Selection
 from ..results import CheckResult
-from ..scenario import Scenario
+from ..scenario import SUITES, Scenario, Suite
 from . import adapter, connecting, pictures, screen, sources
 from .trouble import Trouble, because, of_file
 
@@ -35,6 +35,13 @@ DEFAULT_PLACE = Path("fencepost-failures")  # for generated scenarios, which exi
 
 @click.command(name="check")
 @click.argument("host", default=connecting.DEFAULT)
+@click.option(
+    "--suite",
+    type=click.Choice(list(SUITES)),
+    default="form",
+    show_default=True,
+    help="Judge by the Form, or by what the reference promises beyond it (GRT); each has its own verdict.",
+)
 @click.option(
     "--clause",
     "clauses",
@@ -109,6 +116,7 @@ DEFAULT_PLACE = Path("fencepost-failures")  # for generated scenarios, which exi
 )
 def command(
     host: str,
+    suite: Suite,
     clauses: tuple[str, ...],
     named: tuple[str, ...],
     only: str | None,
@@ -141,6 +149,7 @@ def command(
       fencepost check python:my_host:Adapter --clause 'WFE-*' --clause EVT-3
       fencepost check python:my_host:Adapter --only generated --profile soak --seed 7
       fencepost check python:my_host:Adapter --expected-failures known.toml
+      fencepost check reference-durable --suite guarantees
     """
     if check_adapter:
         adapter.run(host)
@@ -148,18 +157,18 @@ def command(
     for path in (json_path, junit_path, html_path):
         _writable(path)
     _directory(keep)
-    parts = _parts(only, bool(clauses or named), no_heavy)
+    parts = _parts(only, bool(clauses or named), no_heavy, suite)
     seed = _seed(seed, PROFILES[profile] if "generated" in parts else None)
     selection = Selection(clauses, named, not no_heavy, only or "")
 
     began, started = datetime.now(UTC), time.monotonic()
     with connecting.connect(host) as connected:
-        ran = _run(connected, selection, parts, PROFILES[profile], seed)
+        ran = _run(connected, selection, parts, PROFILES[profile], seed, suite)
         facts = connected.facts
     seconds = time.monotonic() - started
 
     clauses_of_form, kit = sources.catalogue(), sources.kit()
-    run = verdict.judge(clauses_of_form, ran.results, ran.clauses)
+    run = verdict.judge(clauses_of_form, ran.results, ran.clauses, suite)
     reproducers = _kept(keep, ran, kit, facts, seed)
     report = Report(
         kit=kit,
@@ -196,7 +205,11 @@ class Ran:
     generated: Generated | None = None
 
 
-def _parts(only: str | None, selected: bool, no_heavy: bool) -> tuple[str, ...]:
+def _parts(only: str | None, selected: bool, no_heavy: bool, suite: Suite) -> tuple[str, ...]:
+    if suite != "form":
+        if only == "generated":
+            raise Trouble(f"--suite {suite} has directed scenarios alone; leave --only out")
+        return ("directed",)
     if only == "generated" and (selected or no_heavy):
         raise Trouble("--only generated takes no --clause, --scenario or --no-heavy; leave them out")
     if only is not None:
@@ -219,12 +232,13 @@ def _run(
     parts: Collection[str],
     profile: Profile,
     seed: int,
+    suite: Suite,
 ) -> Ran:
     """Run the directed scenarios in an order drawn from the seed, so that none leans on another; then
     generate."""
     chosen = sources.Chosen((), frozenset())
     if "directed" in parts:
-        chosen = sources.choose(selection, connected.is_ours)
+        chosen = sources.choose(selection, connected.is_ours, suite)
     order = list(chosen.scenarios)
     random.Random(seed).shuffle(order)
     wanted = profile.examples if "generated" in parts else 0

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..adapter import INSTRUMENTS
-from ..faults import load
+from ..faults import load, promises
 from ..hosts import BUILT_IN
 from ..hosts.latitude import open_fields
 from ..messages import messages as table_of_messages
@@ -163,7 +163,7 @@ def faults(wants_json: bool) -> None:
             "equally": list(each.also),
             "meaning": each.meaning,
         }
-        for each in load().values()
+        for each in (*load().values(), *promises().values())
     ]
     _print(rows, wants_json)
 

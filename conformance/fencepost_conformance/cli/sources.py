@@ -16,7 +16,8 @@ from fencepost_spec.catalogue import Catalogue
 from .. import scenario as scenarios
 from ..probe import javascript
 from ..report.model import Kit, Selection
-from ..scenario import Scenario, ScenarioError
+from ..scenario import SUITES, Scenario, ScenarioError, Suite
+from ..verdict import standing
 from .trouble import Trouble, of_file
 
 
@@ -32,8 +33,8 @@ def kit() -> Kit:
 
 
 def shipped() -> tuple[Scenario, ...]:
-    """Every scenario of the kit."""
-    return scenarios.shipped()
+    """Every scenario of the kit, of both suites."""
+    return tuple(each for suite in SUITES for each in scenarios.shipped(suite))
 
 
 def scenario(source: str) -> Scenario:
@@ -59,9 +60,9 @@ class Chosen:
     clauses: frozenset[str] | None
 
 
-def choose(selection: Selection, reference: bool) -> Chosen:
+def choose(selection: Selection, reference: bool, suite: Suite = "form") -> Chosen:
     """The scenarios and clauses of a selection; a glob that matches nothing is trouble."""
-    every = shipped()
+    every = scenarios.shipped(suite)
     clauses = catalogue().clauses
     for glob in selection.clauses:
         if not any(fnmatch.fnmatchcase(clause, glob) for clause in clauses):
@@ -77,7 +78,10 @@ def choose(selection: Selection, reference: bool) -> Chosen:
     picked = scenarios.select(every, selection.clauses, selection.scenarios, selection.heavy, reference)
     if not picked:
         raise Trouble("the selection leaves no check to run; widen --clause or --scenario")
-    return Chosen(tuple(picked), _judged(selection, clauses, picked))
+    judged = _judged(selection, clauses, picked)
+    if judged is None and suite != "form":
+        judged = frozenset(name for name, each in clauses.items() if standing(each, suite) == "judged")
+    return Chosen(tuple(picked), judged)
 
 
 def _judged(

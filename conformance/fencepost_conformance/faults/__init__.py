@@ -2,6 +2,7 @@
 
 One module for a chapter or two; `table` says how a fault is written. `load` gives all of them. That every
 clause which can be broken has a fault, or a reason in `UNBROKEN` why it has none, is held by a test.
+`promises` gives those that break what the reference promises beyond the Form, for the suite of guarantees.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
-from .table import TABLE, Fault
+from .table import PROMISES, TABLE, Fault
 
 MODULES = (
     "binding",
@@ -38,4 +39,12 @@ def load() -> Mapping[str, Fault]:
     return TABLE
 
 
-__all__ = ["UNBROKEN", "Fault", "load"]
+@cache
+def promises() -> Mapping[str, Fault]:
+    """Every fault that breaks a promise of the reference (GRT), by its name."""
+    load()
+    import_module(".guarantees", __package__)
+    return PROMISES
+
+
+__all__ = ["UNBROKEN", "Fault", "load", "promises"]

@@ -60,18 +60,20 @@ class Fault:
 
 
 TABLE: dict[str, Fault] = {}
+PROMISES: dict[str, Fault] = {}
+"""Those that break a promise of the reference (GRT) and maybe no rule of the Form."""
 
 
-def fault(clause: str, *also: str) -> Callable[[Made], Made]:
+def fault(clause: str, *also: str, table: dict[str, Fault] = TABLE) -> Callable[[Made], Made]:
     """Enter a class into the table as a fault that breaks `clause`, and equally those of `also`."""
 
     def enter(broken: Made) -> Made:
         name = re.sub(r"(?<!^)(?=[A-Z])|(?<=[a-z])(?=[0-9])", "-", broken.__name__).lower()
-        if name in TABLE:
+        if name in TABLE or name in PROMISES:
             raise ValueError(f"there are two faults named {name}; rename one")
         meaning = " ".join((broken.__doc__ or "").split())
         chosen = getattr(broken, "broken_rules", Rules()).latitude
-        TABLE[name] = Fault(name, clause, also, meaning, _maker(broken), chosen != REFERENCE)
+        table[name] = Fault(name, clause, also, meaning, _maker(broken), chosen != REFERENCE)
         return broken
 
     return enter

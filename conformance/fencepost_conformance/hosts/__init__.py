@@ -63,11 +63,12 @@ def is_ours(host: str) -> bool:
 
 
 def _fault(host: str, name: str) -> Callable[[], Connection]:
-    from ..faults import load
+    from ..faults import load, promises
 
-    if name not in load():
+    fault = load().get(name) or promises().get(name)
+    if fault is None:
         raise UnknownHost(f"{host}: no such faulty host; see 'fencepost list faults'")
-    return lambda: InProcess(load()[name].make())
+    return lambda: InProcess(fault.make())
 
 
 def _latitude(host: str, name: str) -> Callable[[], Connection]:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from fencepost import workflow
+from fencepost.history import document
 from fencepost.host.calls import CallError
 from fencepost.host.engine import LEASE_SECONDS
 from fencepost.host.managed import ManagedHost
@@ -142,6 +143,9 @@ class ReferenceAdapter:
 
     def verify(self, state: str) -> None:
         self.host.hold_verification(state == "pending")
+
+    def history(self, id: str) -> dict[str, Any]:
+        return _told(lambda: document(self.host.history(id)))  # type: ignore[no-any-return]
 
 
 class _Binding:

@@ -255,6 +255,7 @@ INSTRUMENTS: Mapping[str, Handler] = {
     "effects": counted,
     "marks": counted,
     "runs": counted,
+    "history": touched,
     "counts": observed,
     "ready": touched,
     "observe": touched,

@@ -39,6 +39,7 @@ def document(report: Report) -> dict[str, Any]:
         "selection": _selection(report),
         "startedAt": report.started_at,
         "seconds": round(report.seconds, 3),
+        **({} if report.run.suite == "form" else {"suite": report.run.suite}),
         "verdict": report.run.verdict,
         "counts": report.run.counts,
         "clauses": [clause(record) for record in report.run.clauses],

@@ -19,7 +19,7 @@ Thing = TypeVar("Thing")
 
 CALLS = frozenset({"create", "get", "status", "sendEvent", "terminate"})
 COUNTS = frozenset({"effects", "marks", "runs"})
-ABOUT_AN_INSTANCE = CALLS | {"kill", "pause", "resume", "stuck", "unstuck"}
+ABOUT_AN_INSTANCE = CALLS | {"kill", "pause", "resume", "stuck", "unstuck", "history"}
 EXPECTATIONS = frozenset({"expect", "clause", "note", "as"})
 
 SHOWN = 90  # characters of a document
@@ -108,6 +108,8 @@ def _call_answer(seen: Answer) -> str:
     value = seen.value
     if isinstance(value, Mapping) and isinstance(value.get("status"), int):  # of a management call
         return " ".join(str(value[key]) for key in ("status", "code") if key in value)
+    if isinstance(value, Mapping) and "records" in value:  # a history
+        return f"{len(value['records'])} records, {len(value['deliveries'])} deliveries"
     if isinstance(value, Mapping) and "status" in value:
         rest = {key: each for key, each in value.items() if key != "status"}
         return " ".join([str(value["status"]), *([document(rest)] if rest else [])])

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from ..verdict import Blame, ClauseRecord
 from . import facts, svg
 from .clauses_table import table
-from .model import Report
+from .model import WORDS, Report
 from .parts import badge, code, counted, element, paragraph
 from .picture import Picture
 
@@ -92,7 +92,7 @@ def _header(report: Report) -> str:
         f'<p class="what">Conformance of <b>{text(report.host.name)}</b> {text(report.host.version)}'
         " to DurableWorkflow</p>"
         f'<h1 class="verdict {verdict}"><span class="symbol" aria-hidden="true">{SYMBOLS[verdict]}</span> '
-        f"{text(verdict.replace('-', ' '))}</h1>"
+        f"{text(WORDS[report.run.suite][verdict].replace('-', ' '))}</h1>"
         f'<p class="sentence">{SENTENCES[verdict]}</p>{selection}{expected}'
         f'<div class="bar" role="img" aria-label="Of {judged} judged clauses: '
         f'{", ".join(f"{count} {name}" for name, count in counts.items())}">{bar}</div>'

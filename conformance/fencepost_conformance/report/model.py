@@ -13,7 +13,18 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ..expected_failures import ExpectedFailure
-from ..verdict import ClauseRecord, RunRecord, Standing
+from ..scenario import Suite
+from ..verdict import ClauseRecord, RunRecord, RunVerdict, Standing
+
+WORDS: Mapping[Suite, Mapping[RunVerdict, str]] = {
+    "form": {"qualified": "qualified", "not-qualified": "not-qualified", "incomplete": "incomplete"},
+    "guarantees": {
+        "qualified": "guarantees kept",
+        "not-qualified": "guarantees not kept",
+        "incomplete": "guarantees incomplete",
+    },
+}
+"""The verdict of a suite in words: that of one is never read as that of the other."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,8 @@ class Report:
     @property
     def verdict_line(self) -> str:
         """The verdict; of a selection it says that it is one of the selection."""
-        return f"{self.run.verdict} (selection: {self.selection})" if self.selection else self.run.verdict
+        words = WORDS[self.run.suite][self.run.verdict]
+        return f"{words} (selection: {self.selection})" if self.selection else words
 
     def standing(self, standing: Standing) -> tuple[ClauseRecord, ...]:
         """The clauses with this standing."""

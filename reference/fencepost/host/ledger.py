@@ -48,6 +48,10 @@ class Ledgers:
         for command in gone.commands if gone is not None else ():
             del self._about[key[0], command]
 
+    def of(self, key: Key) -> Ledger:
+        """What is kept of the run that is held under a key; KeyError where none is."""
+        return self._held[key]
+
     def known(self, uid: str, command: Command) -> Repeated | None:
         """The answer to a command that was taken before; `CallError` if it is another one."""
         key = self._about.get((uid, command.id))
