@@ -9,11 +9,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from fencepost.durable import schema
 from fencepost.durable import statements as sql
 from fencepost.durable.store import SchemaRefused, Store, StoreUnavailable, url_of
 from fencepost.durable.tables import METADATA, Scalars
+from fencepost.durable.unit import Unit
 from fencepost.machine.actions import Claim, Create, SendEvent
 from fencepost.machine.replies import Accepted, Rejected
 from fencepost.machine.state import Instance
@@ -269,5 +271,38 @@ def test_of_two_processes_at_once_one_claims() -> None:
     for thread in threads:
         thread.join(20)
     assert replies.count("Done") == 1
+    first.close()
+    second.close()
+
+
+@on_postgresql
+def test_what_is_being_created_while_its_resource_is_closed_is_closed_too() -> None:
+    """Or else it would live on in a resource that is gone (DEL-3)."""
+    first, second = Store(POSTGRES), Store(POSTGRES)
+    uid = f"closing-{os.getpid()}"
+    created, go_on = threading.Event(), threading.Event()
+
+    def slowly(unit: Unit) -> None:
+        unit.perform((uid, "late"), lambda now: Create(now, "late", b"{}"))
+        created.set()
+        assert go_on.wait(20)
+
+    creating = threading.Thread(target=first.transact, args=(slowly,))
+    closing = threading.Thread(target=second.transact, args=(lambda unit: unit.close_resource(uid),))
+    creating.start()
+    assert created.wait(20)
+    closing.start()
+    with psycopg.connect(POSTGRES, autocommit=True) as watching:
+        while closing.is_alive() and not watching.execute(
+            "SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'advisory'"
+        ).fetchone():
+            pass
+    go_on.set()
+    for thread in (creating, closing):
+        thread.join(20)
+    held = first.slot((uid, "late"))
+    assert isinstance(held, Instance)
+    assert held.closed
+    assert isinstance(create(first, "later", uid), Rejected)
     first.close()
     second.close()

@@ -44,11 +44,9 @@ from ..host_api import HostApi
 from ..probe_bundle import Bundles
 from .api_managed import ManagedThroughApi
 from .durable.board import Board
+from .durable.database import Database
 from .durable.management import PRINCIPALS
 from .reference import _given, _passed_on, _told
-
-DATABASE = "FENCEPOST_POSTGRES"
-"""The environment variable that names a database of PostgreSQL; a file of SQLite is made without it."""
 
 _BEGINNING = 1_000_000_000_000
 _FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.001, 0.016
@@ -127,22 +125,22 @@ class DurableAdapter(ManagedThroughApi):
 
     name = "reference-durable"
 
-    def __init__(self, place: str | None = None) -> None:
+    def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="fencepost-", ignore_cleanup_errors=True)
         folder = Path(self._folder.name)
         (folder / "bundles").mkdir()
-        place = place or os.environ.get(DATABASE) or str(folder / "fencepost.db")
+        self._database = Database(folder)
         self._board = Board(folder / "board", self._call_from_inside)
-        self._callers = _CallersStore(place)
-        self._store = Store(place)
+        self._callers = _CallersStore(self._database.place)
+        self._store = Store(self._database.place)
         self._store.hold_clock(_BEGINNING)
         self._listening = server.listen(0)  # it outlives every worker
-        self._arguments = [place, self._board.path, str(folder / "bundles"), self._listening.fileno()]
+        arguments = [self._database.place, self._board.path, str(folder / "bundles")]
+        self._arguments = [*arguments, self._listening.fileno()]
         self._secrets = {variable: secrets.token_urlsafe() for variable in PRINCIPALS.values()}
         self._worker = self._begin_worker()
         self._board.on_freeze = lambda pid: self._worker.ask("freeze", pid=pid)
         self._host = _Caller(self._callers)
-        self._uids: set[str] = set()
         origin = f"http://{server.ADDRESS}:{self._listening.getsockname()[1]}"
         super().__init__(
             HostApi(origin, PRINCIPALS, self._secrets),
@@ -155,13 +153,13 @@ class DurableAdapter(ManagedThroughApi):
         return _Worker(self._board, self._arguments, self._secrets)
 
     def close(self) -> None:
-        """End every process, and remove the database if it was made here."""
+        """End every process, and remove the database."""
         self._worker.kill()
         self._listening.close()
         self._board.close()
         self._callers.close()
-        self._store.hold_clock(None)
         self._store.close()
+        self._database.close()
         self._folder.cleanup()
 
     def handshake(self, hello: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,7 +182,6 @@ class DurableAdapter(ManagedThroughApi):
     def _call_the_workflow(self) -> None:
         """From now on callers mean the Workflow that stands."""
         self._host.uid = self.resources()["workflow"]
-        self._uids.add(self._host.uid)
 
     def end(self) -> dict[str, list[str]]:
         """Stop everything of the scenario and forget it; say which traps never sprung."""
@@ -194,8 +191,7 @@ class DurableAdapter(ManagedThroughApi):
         self.hold_wakes(False)
         self._host.flights.abort_all(CallError("backend_unavailable", "the scenario is over"))
         for table in (sql.instances, sql.resources):
-            self._store.run(delete(table).where(table.c.uid.in_(self._uids)))
-        self._uids.clear()
+            self._store.run(delete(table))
         return {"unsprung": [f"{deed} {instance} at {point}" for deed, instance, point in traps]}
 
     # -- the caller's calls ------------------------------------------------------------------------

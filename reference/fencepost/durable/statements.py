@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, literal_column, select, update
+from sqlalchemy import bindparam, delete, func, insert, literal_column, select, update
 
 from fencepost.durable.tables import METADATA
 
@@ -27,6 +27,9 @@ CLOCK_OF_POSTGRESQL = select(
     literal_column("CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)").label("base"),
 )
 CLOSED = select(resources.c.closed).where(resources.c.uid == bindparam("uid"))
+HOLD_OPEN = select(func.pg_advisory_xact_lock_shared(func.hashtextextended(bindparam("uid"), 0)))
+HOLD_SHUT = select(func.pg_advisory_xact_lock(func.hashtextextended(bindparam("uid"), 0)))
+"""Where writers work at once: what is created in a resource is committed before that is closed, or after."""
 
 INSTANCE = select(instances).where(instances.c.uid == bindparam("uid"), instances.c.id == bindparam("id"))
 INSTANCE_LOCKED = INSTANCE.with_for_update()

@@ -98,6 +98,7 @@ class Unit:
         clock: Callable[[Connection], int],
     ) -> None:
         self._connection, self._rules, self._cache, self._clock = connection, rules, cache, clock
+        self._locks = locks
         self._select = sql.INSTANCE_LOCKED if locks else sql.INSTANCE
         self._now: int | None = None
         self.learned: dict[Key, Kept | None] = {}
@@ -148,6 +149,9 @@ class Unit:
         return Kept(number, row.revision, state, row.crashes)
 
     def _closed(self, uid: str) -> bool:
+        """Whether a resource is closed; it is not while this transaction may create something in it."""
+        if self._locks:
+            self.rows(sql.HOLD_OPEN, uid=uid)
         found = self.rows(sql.CLOSED, uid=uid)
         return bool(found and found[0].closed)
 
@@ -284,6 +288,8 @@ class Unit:
 
     def close_resource(self, uid: str) -> None:
         """Nothing new, and every owner fenced (DEL-3)."""
+        if self._locks:
+            self.rows(sql.HOLD_SHUT, uid=uid)
         self.write(sql.put_resource(self._connection.dialect.name), {"uid": uid, "closed": True})
         for id in self.run(sql.IDS, {"uid": uid}).scalars().all():
             self.perform((uid, id), Close)
