@@ -22,7 +22,6 @@ from fencepost.machine.state import Instance
 from sqlalchemy import text, update
 
 POSTGRES = os.environ.get("FENCEPOST_POSTGRES", "")
-on_postgresql = pytest.mark.skipif(not POSTGRES, reason="FENCEPOST_POSTGRES names no database")
 
 
 @pytest.fixture
@@ -240,7 +239,7 @@ def test_one_failure_spoils_nobody_elses_call(store: Store) -> None:
     assert isinstance(store.slot(("w", "b")), Instance)
 
 
-@on_postgresql
+@pytest.mark.postgresql
 def test_a_lost_connection_is_made_anew() -> None:
     store, other = Store(POSTGRES), Store(POSTGRES)
     create(store, "gone", uid := f"lost-{os.getpid()}")
@@ -253,7 +252,7 @@ def test_a_lost_connection_is_made_anew() -> None:
     other.close()
 
 
-@on_postgresql
+@pytest.mark.postgresql
 def test_of_two_processes_at_once_one_claims() -> None:
     first, second = Store(POSTGRES), Store(POSTGRES)
     key = (f"race-{os.getpid()}", "a")
@@ -275,7 +274,7 @@ def test_of_two_processes_at_once_one_claims() -> None:
     second.close()
 
 
-@on_postgresql
+@pytest.mark.postgresql
 def test_what_is_being_created_while_its_resource_is_closed_is_closed_too() -> None:
     """Or else it would live on in a resource that is gone (DEL-3)."""
     first, second = Store(POSTGRES), Store(POSTGRES)

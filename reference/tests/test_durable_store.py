@@ -105,7 +105,9 @@ def action(slot: Slot, now: int, kind: type[Action], pick: int, other: int) -> A
     return kind(now, token) if issubclass(kind, OwnerAction) else kind(now)
 
 
-@pytest.fixture(scope="module", params=["file", "memory", "postgresql"])
+@pytest.fixture(
+    scope="module", params=["file", "memory", pytest.param("postgresql", marks=pytest.mark.postgresql)]
+)
 def stores(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Store, Store]]:
@@ -116,8 +118,6 @@ def stores(
         "postgresql": os.environ.get("FENCEPOST_POSTGRES", ""),
     }
     place = places[request.param]
-    if not place:
-        pytest.skip("FENCEPOST_POSTGRES names no database")
     acting = Store(place)
     other = Store(place) if request.param != "memory" else acting
     yield acting, other

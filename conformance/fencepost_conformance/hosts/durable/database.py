@@ -25,7 +25,8 @@ class Database:
         if url := os.environ.get(VARIABLE):
             self._server, self._name = url_of(url), f"fencepost_{secrets.token_hex(8)}"
             self._say(f"CREATE DATABASE {self._name}")
-            self.place = self._server.set(database=self._name).render_as_string(hide_password=False)
+            own = self._server.set(drivername="postgresql", database=self._name)
+            self.place = own.render_as_string(hide_password=False)
 
     def close(self) -> None:
         """Drop it, whoever still has a connection; a file goes with its folder."""
