@@ -65,6 +65,30 @@ def test_an_id_is_issued_where_none_is_given(served: Served) -> None:
     assert served.status(first) == "terminated"
 
 
+def test_a_call_with_a_command_id_is_harmless_to_send_again(served: Served) -> None:
+    def under(command: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        return served.ask(method, path, body, {"Idempotency-Key": command})
+
+    params = {"params": {"do": "wait"}}
+    status, first = under("c1", "POST", "/instances", params)
+    assert status == 201
+    assert under("c1", "POST", "/instances", params) == (201, first)
+    status, answer = under("c1", "POST", "/instances", {"params": {"do": "quick"}})
+    assert (status, answer["error"]["name"]) == (409, "command_conflict")
+    assert "'c1' was used for another call" in answer["error"]["message"]
+    place = f"/instances/{first['id']}"
+    until(lambda: served.status(first["id"]) == "waiting")
+    go = {"type": "go", "payload": {"n": 1}}
+    assert under("c2", "POST", f"{place}/events", go) == (200, {})
+    assert under("c2", "POST", f"{place}/events", go) == (200, {})
+    until(lambda: served.status(first["id"]) == "complete")
+    assert under("c2", "POST", f"{place}/events", go) == (200, {})
+    assert served.ask("POST", f"{place}/events", go)[0] == 409  # without it: instance_terminal
+    for _ in range(2):
+        assert under("c3", "POST", f"{place}/terminate") == (200, {})
+    assert under("", "POST", "/instances")[1]["error"]["name"] == "TypeError"
+
+
 def test_env_reaches_the_class(served: Served) -> None:
     id = served.create({"do": "quick", "with": [1.5, None, True]})
     until(lambda: served.status(id) == "complete")

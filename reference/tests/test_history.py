@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import threading
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fencepost.durable import statements as sql
 from fencepost.durable.host import DurableHost
 from fencepost.durable.store import Store
 from fencepost.history import Entry, History, document
@@ -31,6 +34,7 @@ from fencepost.machine.actions import (
 )
 from fencepost.machine.state import Instance
 from fencepost_spec.schemas import problems
+from sqlalchemy import select
 
 HOSTS = ("memory", "sqlite", "postgresql")
 LEASE = 1000
@@ -257,6 +261,28 @@ def test_a_terminate_sent_again_waits_for_the_same_end(played: Played) -> None:
     assert first.done()
     assert again.done()
     assert host.under("c").terminate("i").done()
+
+
+def test_of_callers_at_the_same_time_one_creates_and_all_are_told_of_it(played: Played) -> None:
+    if played.store is None:
+        assert played.host.under("c").create() == played.host.under("c").create()
+        return
+    stores = [Store(played.store.url.render_as_string(False)) for _ in range(4)]
+    together = threading.Barrier(len(stores))
+
+    def create(store: Store) -> str:
+        host = DurableHost(store, played.host.uid)
+        together.wait()
+        return host.under("c").create()
+
+    with ThreadPoolExecutor(len(stores)) as pool:
+        made = set(pool.map(create, stores))
+    assert len(made) == 1
+    held = sql.instances
+    rows = played.store.rows(select(held.c.id).where(held.c.uid == played.host.uid))
+    assert {row.id for row in rows} == made
+    for store in stores:
+        store.close()
 
 
 def test_handles_take_command_ids(tmp_path: Path) -> None:

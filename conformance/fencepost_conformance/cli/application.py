@@ -13,13 +13,17 @@ from fencepost_conformance import __name__ as _package
 
 from .trouble import Trouble
 
-# command -> the module that holds it, as an attribute named `command`
+# command -> the module that holds it, as an attribute named `command`, or after a dot
 COMMANDS = {
     "check": "check",
     "replay": "replay",
     "ask": "ask",
     "serve": "serving",
     "worker": "worker",
+    "create": "calling.create",
+    "send": "calling.send",
+    "terminate": "calling.terminate",
+    "history": "history",
     "explain": "explain",
     "list": "listing",
     "self-test": "self_test",
@@ -40,7 +44,8 @@ class Application(click.Group):
         """Import the command; None when there is none of the name."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"{_package}.cli.{COMMANDS[cmd_name]}").command
+        module, _, name = COMMANDS[cmd_name].partition(".")
+        command = getattr(import_module(f"{_package}.cli.{module}"), name or "command")
         assert isinstance(command, click.Command)
         return command
 

@@ -12,30 +12,27 @@ from typing import TYPE_CHECKING, Any
 import click
 from fencepost.contexts.forkserver import CannotLoad, Export, Module
 
+from . import stored
 from .serving import INTERRUPTED, SCRIPTS, _env
 from .trouble import Trouble, because, of_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fencepost.durable.store import Store
     from fencepost.host.launching import Code, Launcher
 
 SHOWN = "%(asctime)s %(levelname)s %(message)s"
 
 
 @click.command(name="worker")
-@click.option(
-    "--db", "place", metavar="URL", required=True,
-    help="A file of SQLite, or postgresql://USER@HOST/NAME.",
-)  # fmt: skip
+@stored.DATABASE
 @click.option("--module", "file", metavar="FILE", required=True, help="The workflow class's module.")
 @click.option("--class", "name", metavar="NAME", required=True, help="The workflow class in there.")
 @click.option(
     "--env", "pairs", metavar="KEY=VALUE", multiple=True,
     help="A text in the env that the class is made with; can be given again.",
 )  # fmt: skip
-@click.option("--resource", "uid", metavar="UID", help="The Workflow resource. [default: workflow-1]")
+@stored.RESOURCE
 @click.option(
     "--contexts", metavar="N", type=click.IntRange(1), help="How many at a time. [default: 64]",
 )  # fmt: skip
@@ -78,7 +75,7 @@ def command(
     signal.signal(signal.SIGINT, end)
     _log()
     env = _env(pairs)
-    store = _store(place)
+    store = stored.store(place)
     try:
         launcher, code = _launcher(file, name, env)
         from fencepost.durable.host import UID
@@ -105,17 +102,6 @@ def _log() -> None:
     shown.setFormatter(logging.Formatter(SHOWN))
     ours.addHandler(shown)
     ours.setLevel(logging.INFO)
-
-
-def _store(place: str) -> Store:
-    from fencepost.durable.store import SchemaRefused, Store, StoreUnavailable
-
-    try:
-        return Store(place)
-    except (SchemaRefused, StoreUnavailable, ValueError) as error:
-        raise Trouble(f"--db: {because(error)}") from None
-    except ModuleNotFoundError:
-        raise Trouble("a store needs an extra: pip install 'fencepost[durable]'") from None
 
 
 def _launcher(file: str, name: str, env: Mapping[str, str]) -> tuple[Launcher, Code]:

@@ -18,6 +18,8 @@ STATUS: Mapping[str, int] = MappingProxyType(
         "event_queue_full": 429,  # EVT-3
         "backend_unavailable": 503,  # BND-8
         "TypeError": 400,  # BND-9, BND-14, DOC-11
+        # of a command id (GRT-3)
+        "command_conflict": 409,
         # of HTTP alone
         "bad_request": 400,
         "foreign_origin": 403,

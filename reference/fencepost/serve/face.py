@@ -8,8 +8,12 @@
 | `POST /instances/ID/events` with `{"type", "payload"?}` | sendEvent | 200 `{}` |
 | `POST /instances/ID/terminate` | terminate | 200 `{}` |
 
-Every rejection is `{"error": {"name", "message"}}`. Calls run in threads, since they wait for the Host's
-lock; the answer to a terminate waits for the proof that nothing runs any more.
+Every rejection is `{"error": {"name", "message"}}`. A call that changes something may bear a command id in
+the header `Idempotency-Key`, and is then harmless to send again; that is of this face, and no part of the
+binding (EXT-1).
+
+Calls run in threads, since they wait for the Host's lock; the answer to a terminate waits for the proof that
+nothing runs any more.
 """
 
 import asyncio
@@ -29,7 +33,7 @@ from fencepost import documents
 from fencepost.host.calls import CallError
 from fencepost.host.running import RunningHost
 from fencepost.serve.answers import Refused, answer, raw, refusal
-from fencepost.serve.requests import NULL, body_of, id_in, members
+from fencepost.serve.requests import NULL, body_of, command_in, id_in, members
 
 ANSWER_SECONDS = 30.0
 _ANSWER_LIMITS = replace(FORM, document_bytes=2 * FORM.document_bytes)  # an output, and what is around it
@@ -59,8 +63,8 @@ class Face:
     async def create(self, request: Request) -> Response:
         """`create` (BND-1, BND-3)."""
         given = await read(request, "id", "params")
-        params = given.get("params")
-        id = await self._call(lambda: self._host.create(given.get("id"), params), params)
+        params, by = given.get("params"), self._host.by(command_in(request))
+        id = await self._call(lambda: by.create(given.get("id"), params), params)
         return answer({"id": id}, 201, {"location": f"/instances/{quote(id, safe='')}"})
 
     async def get(self, request: Request) -> Response:
@@ -79,7 +83,8 @@ class Face:
         id = id_in(request)
         given = await read(request, "type", "payload", required=("type",))
         type, payload = given["type"], given.get("payload")
-        flight = await self._call(lambda: self._host.send_event(id, type, payload), payload)
+        by = self._host.by(command_in(request))
+        flight = await self._call(lambda: by.send_event(id, type, payload), payload)
         if flight is not None:
             await self._landed(flight, "the instance is ending")
         return answer({})
@@ -88,7 +93,8 @@ class Face:
         """`terminate`: an answer means that nothing of the instance runs any more (TRM-1)."""
         id = id_in(request)
         await read(request)
-        flight = await self._call(lambda: self._host.terminate(id))
+        by = self._host.by(command_in(request))
+        flight = await self._call(lambda: by.terminate(id))
         await self._landed(flight, "the code is not proven stopped")  # TRM-2
         return answer({})
 

@@ -25,6 +25,9 @@ BODY_BYTES = (ESCAPED + 1) * FORM.document_bytes
 """Every document that the Form admits fits, however it is written, with room for the rest of the body."""
 
 BODY_SECONDS = 30.0
+COMMAND = "idempotency-key"
+"""The header that a command id comes in."""
+
 NULL = object()
 """What stands for a JSON null at a place where None would mean that nothing was given (DOC-7)."""
 
@@ -61,6 +64,11 @@ def id_in(request: Request) -> str:
         return unquote_to_bytes(request.path_params["id"]).decode()
     except UnicodeDecodeError:
         raise Refused("bad_request", "the id in the path is no UTF-8; percent-encode its bytes") from None
+
+
+def command_in(request: Request) -> str | None:
+    """The command id of a call that is harmless to send again, where there is one."""
+    return request.headers.get(COMMAND)
 
 
 async def body_of(request: Request) -> bytes:
