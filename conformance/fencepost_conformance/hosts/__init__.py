@@ -4,7 +4,7 @@
 |---|---|
 | `reference` | the reference, in this process |
 | `reference-js` | the reference with contexts and callers in JavaScript (extra `js`) |
-| `reference-durable` | the reference on a database, with worker processes (extra `durable`) |
+| `reference-durable` | the reference on a database, with worker processes (extras `durable` and `serve`) |
 | `fault:NAME` | the reference with one rule broken, from the table of faulty hosts |
 | `latitude:FIELD=CHOICE,...` | the reference under other admissible choices of open points |
 | `python:MODULE:FACTORY` | what FACTORY of an importable MODULE makes, in a child process |
@@ -25,7 +25,7 @@ from ..inprocess import InProcess
 BUILT_IN = {
     "reference": "the reference Host, in this process",
     "reference-js": "the reference Host with JavaScript, in processes of Node (extra js)",
-    "reference-durable": "the reference Host on a database, with worker processes (extra durable)",
+    "reference-durable": "the reference Host on a database, with worker processes (extras durable and serve)",
 }
 
 _PYTHON = re.compile(r"python:(?P<module>[A-Za-z_][\w.]*):(?P<factory>[A-Za-z_][\w.]*)")
