@@ -291,10 +291,9 @@ def test_what_is_being_created_while_its_resource_is_closed_is_closed_too() -> N
     creating.start()
     assert created.wait(20)
     closing.start()
+    waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'advisory'"
     with psycopg.connect(POSTGRES, autocommit=True) as watching:
-        while closing.is_alive() and not watching.execute(
-            "SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'advisory'"
-        ).fetchone():
+        while closing.is_alive() and not watching.execute(waits).fetchone():
             pass
     go_on.set()
     for thread in (creating, closing):

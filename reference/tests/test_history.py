@@ -36,7 +36,7 @@ from fencepost.machine.state import Instance
 from fencepost_spec.schemas import problems
 from sqlalchemy import select
 
-HOSTS = ("memory", "sqlite", "postgresql")
+HOSTS = ("memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql))
 LEASE = 1000
 
 
@@ -73,11 +73,8 @@ def played(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Played]:
     if request.param == "memory":
         yield Played(Still({}, {}), None)
         return
-    place = (
-        str(tmp_path / "fencepost.db") if request.param == "sqlite" else os.environ.get("FENCEPOST_POSTGRES")
-    )
-    if not place:
-        pytest.skip("FENCEPOST_POSTGRES names no database")
+    sqlite = request.param == "sqlite"
+    place = str(tmp_path / "fencepost.db") if sqlite else os.environ["FENCEPOST_POSTGRES"]
     store = Store(place)
     host = DurableHost(store, f"workflow-{uuid.uuid4()}")
     yield Played(host, store)
