@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,26 @@ def test_the_reference_keeps_it(each: Scenario) -> None:
     assert (result.outcome, result.differences, result.detail) == ("passed", (), "")
 
 
+DURABLE = (
+    "GRT/each-step-leaves-a-typed-record",
+    "GRT/late-reports-stand-apart",
+    "GRT/nothing-committed-is-lost",
+)
+
+
+@pytest.fixture(scope="module")
+def durable() -> Iterator[Connection]:
+    connection = resolve("reference-durable")()
+    yield connection
+    connection.close()
+
+
+@pytest.mark.parametrize("name", DURABLE)
+def test_the_durable_reference_keeps_it(durable: Connection, name: str) -> None:
+    result = run_scenario(durable, scenarios.load(name))
+    assert (result.outcome, result.differences, result.detail) == ("passed", (), "")
+
+
 # Two choices that the Form leaves open are not what the reference promises.
 OTHERWISE = {
     "lost_attempt=counted": "GRT-7",  # a lost delivery is another attempt
@@ -80,6 +101,13 @@ def test_every_guarantee_is_broken_by_a_faulty_host_that_says_what_it_breaks() -
         assert each.blamable <= set(GUARANTEES)
         assert each.clause not in each.also
         assert each.meaning.endswith(".")
+
+
+def test_the_page_of_the_docs_has_every_faulty_host() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    lines = [line for line in page.splitlines() if line.startswith("| GRT-")]
+    rows = [tuple(cell.strip(" `") for cell in line.split("|")[1:4]) for line in lines]
+    assert sorted(rows) == sorted((each.clause, each.name, each.meaning) for each in promises().values())
 
 
 def test_the_suite_has_a_verdict_of_its_own(tmp_path: Path) -> None:
