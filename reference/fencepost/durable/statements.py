@@ -10,7 +10,6 @@ from fencepost.durable.tables import METADATA
 _table = METADATA.tables
 clock = _table["clock"]
 resources = _table["resources"]
-versions = _table["versions"]
 instances = _table["instances"]
 params = _table["params"]
 steps = _table["steps"]

@@ -4,7 +4,6 @@
 |---|---|
 | `clock` | the one clock: how far the test instrument has moved it, and where it holds it |
 | `resources` | a Workflow resource, and whether it is being deleted |
-| `versions` | a Version of a resource's code, and its weight |
 | `instances` | an instance: everything small and often written of the machine's `Instance` |
 | `params` | the params of an instance, apart because they are large and never written again |
 | `steps` | a step record |
@@ -99,15 +98,6 @@ class Resource(Table, table=True):
     __tablename__ = "resources"
     uid: str = _text(primary_key=True)
     closed: bool = Field(default=False)
-
-
-class Version(Table, table=True):
-    __tablename__ = "versions"
-    uid: str = _text(primary_key=True)
-    name: str = _text(primary_key=True)
-    weight: int = Field(default=1)
-    class_name: str = _text(nullable=False)
-    env: str = _text(nullable=False)
 
 
 class Instance(Table, table=True):
