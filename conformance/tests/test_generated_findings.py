@@ -187,6 +187,23 @@ OTHER_HOSTS: dict[str, tuple[list[dict[str, Any]], list[tuple[dict[str, Any], An
             ({"settle": True}, ran(1, a2=1)),
         ],
     ),
+    "a restart comes when an outcome is committed, and its code has not heard of it": (
+        [
+            {"do": "b1", "effect": {"value": {"n": 1}}},
+            {"wait": "b2", "type": "go", "timeoutSeconds": 5},
+            {"return": {}},
+        ],
+        [
+            ({"pause": "i", "at": "effect-end:b1"}, None),
+            ({"create": "i", "program": "p1"}, "i"),
+            ({"settle": True}, ran(1, b1=1)),
+            ({"resume": "i"}, None),
+            ({"restart": True}, None),
+            ({"advance": 6}, None),
+            ({"settle": True}, ran(2, b1=1)),
+            ({"status": "i"}, {"status": "waiting"}),
+        ],
+    ),
     "what a lost owner had begun is begun again by a new context": (
         [{"unawaited": {"sleep": "c1", "seconds": 172800}}, {"throw": "after"}],
         [

@@ -77,17 +77,18 @@ def trap(judgement: Judgement, entry: Entry, observations: list[Observation]) ->
     track = judgement.track(id)
     point, _, step = at.partition(":")
     if point == "now":
-        track.each(lambda state: [_befallen(track, state, word)])
+        track.each(lambda state: _befallen(track, state, word))
     else:
         set_up = Trap(word, point, step or None)
         track.each(lambda state: [state.having(traps=(*state.traps, set_up))])
     judgement.wake(id)
 
 
-def _befallen(track: Track, state: State, deed: str) -> State:
-    for place in range(len(state.minds)):
-        state = track.moves.snared(state, place, None, deed)
-    return state
+def _befallen(track: Track, state: State, deed: str) -> Iterator[State]:
+    for each in (state, *track.moves.unheard(state)):
+        for place in range(len(each.minds)):
+            each = track.moves.snared(each, place, None, deed)
+        yield each
 
 
 def resume(judgement: Judgement, entry: Entry, observations: list[Observation]) -> None:
@@ -134,9 +135,13 @@ def restart(judgement: Judgement, entry: Entry, observations: list[Observation])
     judgement.changed()
 
 
-def _restart_of(track: Track, state: State) -> list[State]:
+def _restart_of(track: Track, state: State) -> Iterator[State]:
     taken = tuple(each for each in state.flights if each.reply is not None)
-    lost = _befallen(track, state.having(flights=taken), "kill")
+    for lost in _befallen(track, state.having(flights=taken), "kill"):
+        yield from _after_a_restart(track, lost)
+
+
+def _after_a_restart(track: Track, lost: State) -> list[State]:
     if track.moves.stuck and isinstance(lost.slot, Instance) and lost.slot.owner:
         now = track.world.now  # its code goes on, but the Host that it belonged to is gone (DO-6a)
         lapsed = track.moves.transitions(evolve(lost.slot, lease_until=now), Expire(now))
@@ -150,7 +155,7 @@ def _restart_of(track: Track, state: State) -> list[State]:
 
 
 def _retired(track: Track, state: State) -> list[State]:
-    return [state, _befallen(track, state, "kill")]
+    return [state, *_befallen(track, state, "kill")]
 
 
 # The world

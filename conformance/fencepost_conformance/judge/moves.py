@@ -111,7 +111,7 @@ class Moves:
         """Every move of a state."""
         moves = [*self._flights(state), *self._machine(state), *self._contexts(state)]
         restless = self.world.backend_up and any(move.must for move in moves)
-        movable = restless and self.world.exact  # it may move later as well, and reckon from then
+        movable = bool(moves) and self.world.backend_up and self.world.exact  # it may move later as well, and reckon from then
         calm_until = self.world.late + 1 if movable else self._calm_until(state)
         return Outlook(tuple(moves), restless, calm_until)
 
@@ -300,8 +300,7 @@ class Moves:
                 isinstance(reply, Parked) if after == "parked" else not isinstance(reply, Fenced | Stopped)
             )
             if trap is not None and reached:  # at once, or a little later
-                caught = set_mind(state, place, evolve(mind, due=heard))
-                found = follow(state, moved, minds=caught)
+                found = _unheard(state, moved, place, heard)
                 if len(found.minds) > place:
                     yield Move(self.snared(found, place, trap), owns, f"{trap.deed} at {after}", clauses)
             for move in self._walk(state, moved, place, token, heard, owns, clauses, what):
@@ -309,6 +308,22 @@ class Moves:
                     yield move
                 if trap is not None and reached and len(move.state.minds) > place:
                     yield Move(self.snared(move.state, place, trap), False, f"{trap.deed} at {after}")
+
+    def unheard(self, state: State) -> Iterator[State]:
+        """What may be just now: the outcome of an attempt is committed, and its code has not heard of it."""
+        slot = state.slot
+        if not isinstance(slot, Instance) or self.stuck:
+            return
+        for place, token, mind in state.pairs():
+            proposal = mind.rests.proposal if mind.rests is not None and mind.due is None else None
+            if mind.condition in ("frozen", "gone") or not isinstance(proposal, ProposeCommit):
+                continue
+            if not mind.caught and _trap(state, "effect-end", proposal.name) is not None:
+                continue
+            action = CommitAttempt(self.world.now, token, proposal.result, proposal.failed)
+            for moved, reply, _ in self.transitions(slot, action):
+                if not isinstance(reply, Impossible | Fenced | Stopped):
+                    yield _unheard(state, moved, place, ("deliver", reply))
 
     def _own_call(self, state: State, slot: Instance, place: int) -> Iterator[Move]:
         """The code called `terminate` on its own instance; it hears of it only if that is refused."""
@@ -409,6 +424,11 @@ class Moves:
         minds = set_mind(state, place, over if rests.dead else mind)
         moved = follow(state, here.slot, minds=minds, marks=marks, runs=runs, perhaps=perhaps)
         return Move(moved, owns, what or "the code goes on", here.clauses)
+
+
+def _unheard(state: State, moved: Slot, place: int, heard: Input) -> State:
+    """The state after a report was taken, of which its code has yet to hear."""
+    return follow(state, moved, minds=set_mind(state, place, evolve(state.minds[place], due=heard)))
 
 
 ANY_MARK = "*"
