@@ -87,6 +87,29 @@ def test_a_directed_scenario_passes(connection: Connection, name: str) -> None:
     assert (result.outcome, result.differences, result.detail) == ("passed", (), "")
 
 
+PAUSED_TWICE = {
+    "format": "fencepost.scenario@1",
+    "title": "An owner that is frozen already, and frozen once more, goes on when it is resumed",
+    "clauses": ["PUB-2"],
+    "programs": {"main": [{"do": "a", "effect": {"value": {}}}, {"return": {"done": True}}]},
+    "schedule": [
+        {"pause": "i", "at": "effect-end:a"},
+        {"create": "i", "program": "main"},
+        {"settle": True},
+        {"pause": "i", "at": "now"},
+        {"settle": True},
+        {"resume": "i"},
+        {"settle": True},
+        {"status": "i", "expect": {"status": "complete", "output": {"done": True}}},
+    ],
+}
+
+
+def test_an_owner_that_is_frozen_twice_is_resumed_once(connection: Connection) -> None:
+    result = run_scenario(connection, from_document(PAUSED_TWICE, "paused-twice"))
+    assert (result.outcome, result.differences, result.detail) == ("passed", (), "")
+
+
 def test_nothing_is_purged_while_an_owner_is_frozen(connection: Connection) -> None:
     result = run_scenario(connection, from_document(DELETED_WHILE_FROZEN, "deleted-while-frozen"))
     assert (result.outcome, result.differences, result.detail) == ("passed", (), "")

@@ -5,6 +5,7 @@ is a SIGKILL of the context's process, a pause a SIGSTOP: the thread that carrie
 holds it back until the context is resumed, so that late reports are really made.
 """
 
+import math
 import os
 import random
 import signal
@@ -61,6 +62,11 @@ class SteeredWorker(Deployed):
         with self._turn:
             self._turn.wait_for(lambda: self._going or self._closing)
             super()._round()
+
+    def _renew(self) -> None:
+        """Once: from then on the kit renews leases when it moves the clock, which stands still by itself."""
+        super()._renew()
+        self._renew_at = math.inf
 
     def _declared(self, uid: str, version: str) -> Code:
         """The class of a Workflow, with what a Version declares; a Binding is known by its name."""
@@ -159,8 +165,12 @@ class SteeredWorker(Deployed):
             if resumed is not None:
                 resumed.set()
         else:
-            self.frozen[context] = threading.Event()
+            self._freeze(context)
             os.kill(pid, signal.SIGSTOP)
+
+    def _freeze(self, context: Context) -> None:
+        """Wait for its resumption; one that is frozen already has somebody who waits."""
+        self.frozen.setdefault(context, threading.Event())
 
     def thaw(self, context: Context) -> None:
         """Let a frozen context go on; what it had held back first."""
@@ -250,7 +260,7 @@ class SteeredWorker(Deployed):
         with self._guard:
             for context, each in self._running.items():
                 if each.pid == pid:
-                    self.frozen[context] = threading.Event()
+                    self._freeze(context)
 
     def on_resume(self, id: str) -> None:
         """Let the frozen contexts of an instance go on."""
