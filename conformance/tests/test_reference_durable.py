@@ -87,26 +87,35 @@ def test_a_directed_scenario_passes(connection: Connection, name: str) -> None:
     assert (result.outcome, result.differences, result.detail) == ("passed", (), "")
 
 
-PAUSED_TWICE = {
-    "format": "fencepost.scenario@1",
-    "title": "An owner that is frozen already, and frozen once more, goes on when it is resumed",
-    "clauses": ["PUB-2"],
-    "programs": {"main": [{"do": "a", "effect": {"value": {}}}, {"return": {"done": True}}]},
-    "schedule": [
-        {"pause": "i", "at": "effect-end:a"},
-        {"create": "i", "program": "main"},
-        {"settle": True},
-        {"pause": "i", "at": "now"},
-        {"settle": True},
+FROZEN_AGAIN = {
+    "while it is frozen": [{"pause": "i", "at": "now"}, {"settle": True}, {"resume": "i"}],
+    "as it is resumed": [
+        {"pause": "i", "at": "committed:a"},
         {"resume": "i"},
         {"settle": True},
-        {"status": "i", "expect": {"status": "complete", "output": {"done": True}}},
+        {"resume": "i"},
     ],
 }
 
 
-def test_an_owner_that_is_frozen_twice_is_resumed_once(connection: Connection) -> None:
-    result = run_scenario(connection, from_document(PAUSED_TWICE, "paused-twice"))
+@pytest.mark.parametrize("again", FROZEN_AGAIN)
+def test_an_owner_that_is_frozen_again_can_be_resumed(connection: Connection, again: str) -> None:
+    document = {
+        "format": "fencepost.scenario@1",
+        "title": f"Frozen again {again}",
+        "clauses": ["PUB-2"],
+        "programs": {"main": [{"do": "a", "effect": {"value": {}}}, {"return": {"done": True}}]},
+        "schedule": [
+            {"pause": "i", "at": "effect-end:a"},
+            {"create": "i", "program": "main"},
+            {"settle": True},
+            *FROZEN_AGAIN[again],
+            {"settle": True},
+            {"status": "i", "expect": {"status": "complete", "output": {"done": True}}},
+            {"effects": {"a": 1}},
+        ],
+    }
+    result = run_scenario(connection, from_document(document, "frozen-again"))
     assert (result.outcome, result.differences, result.detail) == ("passed", (), "")
 
 

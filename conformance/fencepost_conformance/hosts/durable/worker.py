@@ -169,8 +169,10 @@ class SteeredWorker(Deployed):
             os.kill(pid, signal.SIGSTOP)
 
     def _freeze(self, context: Context) -> None:
-        """Wait for its resumption; one that is frozen already has somebody who waits."""
-        self.frozen.setdefault(context, threading.Event())
+        """Have somebody wait for its resumption, who does already unless it is just being resumed."""
+        resumed = self.frozen.get(context)
+        if resumed is None or resumed.is_set():
+            self.frozen[context] = threading.Event()
 
     def thaw(self, context: Context) -> None:
         """Let a frozen context go on; what it had held back first."""
@@ -182,7 +184,8 @@ class SteeredWorker(Deployed):
         resumed.set()
         if done is not None:
             done.wait(_PATIENCE_SECONDS)
-        del self.frozen[context]
+        if self.frozen.get(context) is resumed:  # and not frozen again meanwhile
+            del self.frozen[context]
 
     # -- what the kit asks -------------------------------------------------------------------------
 
