@@ -56,6 +56,13 @@ def test_a_path_and_a_directory_are_loaded(tmp_path, monkeypatch):
     assert load(tmp_path / "b.json").id == "b"
 
 
+def test_a_generated_scenario_that_broke_down_names_no_clause_and_is_read_again():
+    document = {**json.loads(EXAMPLE), "clauses": []}
+    assert from_document({**document, "judged": True}, "broke-down").clauses == ()
+    with pytest.raises(ScenarioError, match="clauses: must have at least 1 entry"):
+        from_document(document, "names-none")
+
+
 def test_a_misfit_is_refused_with_its_first_problem(monkeypatch):
     monkeypatch.setattr(scenario, "problems", lambda document: ["$.title: missing", "$.x: unknown"])
     with pytest.raises(ScenarioError, match=r"^s: \$\.title: missing$"):
