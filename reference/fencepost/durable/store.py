@@ -1,8 +1,9 @@
 """The store: one database, opened by a path or a URL, and every transition in a transaction of it.
 
-Whoever has an action waits for the connection and finds the queue: the first to get there carries all that
-have gathered in one transaction (a group commit), and nobody is answered before it is durable. SQLite has one
-writer, which takes the write lock before it reads; PostgreSQL locks the rows of the instances.
+Whoever has an action puts it into the queue. One of those who wait there carries all that have gathered in
+one transaction (a group commit), and then leaves that to the first who came meanwhile; nobody is answered
+before it is durable. SQLite has one writer, which takes the write lock before it reads; PostgreSQL locks the
+rows of the instances.
 
 The clock is the database's: that of PostgreSQL's machine, and for SQLite, which lives on one machine, that
 machine's. A row of it is moved, and held still, by the test instrument alone.
@@ -62,6 +63,9 @@ class _Work:
 
     def __init__(self, do: Callable[[Unit], Any], writes: bool) -> None:
         self.do, self.writes = do, writes
+        self.turn = threading.Semaphore(0)
+        """Released once it is done, or once its caller has to carry."""
+        self.carries = False
         self.done = False
         self.result: Any = None
         self.error: BaseException | None = None
@@ -80,7 +84,8 @@ class Store:
         self._cache = Cache()
         self._gathered: list[_Work] = []
         self._gathering = threading.Lock()
-        self._committing = threading.RLock()
+        self._carried = False
+        self._committing = threading.Lock()
         self._connection: Connection | None = None
         self._down = True  # nothing is logged while it is opened: that is said to whoever opens it
         self._engine = self._make_engine()
@@ -154,15 +159,48 @@ class Store:
         work = _Work(do, writes)
         with self._gathering:
             self._gathered.append(work)
-        with self._committing:
-            if not work.done:
-                with self._gathering:
-                    batch, self._gathered = self._gathered, []
-                self._commit(batch)
+            waits, self._carried = self._carried, True
+        if waits:
+            self._wait(work)
+        if not work.done:
+            self._carry(work)
         if work.error is not None:
             raise work.error
         result: Result = work.result
         return result
+
+    def _wait(self, work: _Work) -> None:
+        """Return once it is done, or has to be carried; whoever is interrupted keeps nobody else waiting."""
+        try:
+            work.turn.acquire()
+        except BaseException:
+            with self._gathering:
+                if work in self._gathered:
+                    self._gathered.remove(work)
+                    if work.carries:
+                        self._hand_over()
+            raise
+
+    def _carry(self, mine: _Work) -> None:
+        """Commit all that have gathered, and leave what comes meanwhile to one of those who wait for it."""
+        batch: list[_Work] = []
+        try:
+            with self._gathering:
+                batch, self._gathered = self._gathered, []
+            with self._committing:
+                self._commit(batch)
+        finally:
+            for work in batch:
+                if work is not mine:
+                    work.turn.release()
+            with self._gathering:
+                self._hand_over()
+
+    def _hand_over(self) -> None:
+        self._carried = bool(self._gathered)
+        if self._gathered:
+            self._gathered[0].carries = True
+            self._gathered[0].turn.release()
 
     def _commit(self, batch: list[_Work]) -> None:
         try:
