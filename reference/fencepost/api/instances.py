@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import func, select
 
 from fencepost.contexts.forkserver import ServerLost
 from fencepost.durable import statements as sql
@@ -31,7 +31,6 @@ _HELD = (
     .select_from(sql.contexts)
     .join(sql.instances, sql.instances.c.number == sql.contexts.c.instance)
 )
-_DUE = select(sql.instances.c.uid).distinct().where(sql.instances.c.due_at <= bindparam("now"))
 _COUNTS = select(sql.instances.c.status, func.count()).group_by(sql.instances.c.status)
 
 
@@ -51,12 +50,8 @@ class Deployed(Worker):
         self._chance = random.Random()
 
     def uids(self) -> list[str]:
-        """The undeleted Workflows of which anything is due now: one question, however many there are."""
-        held = {each.uid for each in of_kind(self._state(), "DurableWorkflow")}
-        due = self.store.transact(
-            lambda unit: unit.run(_DUE, {"now": unit.now}).scalars().all() if held else (), writes=False
-        )
-        return [uid for uid in due if uid in held]
+        """The undeleted Workflows."""
+        return [each.uid for each in of_kind(self._state(), "DurableWorkflow")]
 
     def pick(self, unit: Unit, uid: str) -> str | None:
         """A Version by the weights of this instant (CTX-2); none while the Workflow is not ready (RES-4)."""

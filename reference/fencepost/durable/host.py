@@ -1,12 +1,14 @@
 """The caller's binding over a store, from any process: create, get, status, sendEvent, terminate.
 
 It runs nothing. What it accepts is durable when it answers, and whichever worker sees it first goes on with
-it. A call that has to wait for an end looks at the store now and then.
+it. A call that has to wait for an end looks at the store whenever somebody has written, and now and then.
 """
 
+import math
+import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -56,7 +58,7 @@ class Handle:
         """Return once the code is stopped and an outcome is published (TRM-1); TimeoutError after
         `seconds`."""
         done = self._host.by(command).terminate(self._id)
-        for _ in _looks(seconds):
+        for _ in self._looks(seconds):
             self._host.land()
             if done.done():
                 done.result()
@@ -66,23 +68,26 @@ class Handle:
     def wait(self, seconds: float | None = None) -> dict[str, Any]:
         """The status document once it is terminal; TimeoutError after `seconds`."""
         shown = self.status()
-        for _ in _looks(seconds):
+        for _ in self._looks(seconds):
             shown = self.status()
             if shown["status"] in TERMINAL:
                 return shown
         raise TimeoutError(f"instance {self._id} is {shown['status']} after {seconds} s")
 
-
-def _looks(seconds: float | None) -> Any:
-    """Come back, less and less often, until the time is over."""
-    began, pause = time.monotonic(), _FIRST_LOOK_SECONDS
-    while True:
-        yield
-        left = pause if seconds is None else min(pause, began + seconds - time.monotonic())
-        if left <= 0:
-            return
-        time.sleep(left)
-        pause = min(2 * pause, _LAST_LOOK_SECONDS)
+    def _looks(self, seconds: float | None) -> Iterator[None]:
+        """Come back whenever something may have ended, until the time is over."""
+        until = math.inf if seconds is None else time.monotonic() + seconds
+        told, store, pause = threading.Event(), self._host.store, _FIRST_LOOK_SECONDS
+        with store.hears(told):
+            while True:
+                told.clear()
+                seen = store.stamp()
+                yield
+                left = min(until - time.monotonic(), pause if seen is None else _LAST_LOOK_SECONDS)
+                if left <= 0:
+                    return
+                store.rest(told, seen, left)
+                pause = min(2 * pause, _LAST_LOOK_SECONDS)
 
 
 def _keepable(key: Key) -> Key:

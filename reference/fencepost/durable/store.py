@@ -37,6 +37,9 @@ _LOG = logging.getLogger("fencepost.store")
 BUSY_SECONDS = 30.0
 """How long to wait for another process that writes into the same file of SQLite."""
 
+STAMP_SECONDS = 0.002
+"""How often to look at the stamp of a file, which other processes write into too."""
+
 _RACES = 20
 _RACE_STATES = frozenset({"40001", "40P01", "23505"})
 """What PostgreSQL says of a transaction that lost a race: serialization, deadlock, a key that was taken."""
@@ -87,6 +90,9 @@ class Store:
         self._carried = False
         self._committing = threading.Lock()
         self._connection: Connection | None = None
+        self._hearing: list[threading.Event] = []
+        self._watching = threading.Lock()
+        self._watched: Any = None
         self._down = True  # nothing is logged while it is opened: that is said to whoever opens it
         self._engine = self._make_engine()
         self._driver: Any = self._engine.dialect.loaded_dbapi
@@ -98,7 +104,51 @@ class Store:
         """Let the database go."""
         with self._committing:
             self._drop()
+            with self._watching:
+                self._forget_watched()
             self._engine.dispose()
+
+    # -- what happens in it ----------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def hears(self, event: threading.Event) -> Iterator[None]:
+        """Have an event set whenever this process has made something due, or has published an end."""
+        self._hearing.append(event)
+        try:
+            yield
+        finally:
+            self._hearing.remove(event)
+
+    def stamp(self) -> int | None:
+        """Another number once anybody has committed to the file; None where only a look can tell."""
+        if not self._sqlite or self._memory:
+            return None
+        with self._watching:
+            try:
+                if self._watched is None:
+                    self._watched = self._engine.raw_connection()
+                cursor = self._watched.cursor()
+                stamp: int = cursor.execute("PRAGMA data_version").fetchone()[0]
+                cursor.close()
+                return stamp
+            except (exc.SQLAlchemyError, self._driver.Error):  # the look will say why
+                self._forget_watched()
+                return None
+
+    def rest(self, told: threading.Event, seen: int | None, seconds: float) -> None:
+        """Wait until an event is set, the stamp is no longer the one that was seen, or the time is over."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if told.wait(left if seen is None else min(left, STAMP_SECONDS)):
+                return
+            if seen is not None and self.stamp() != seen:
+                return
+
+    def _forget_watched(self) -> None:
+        watched, self._watched = self._watched, None
+        if watched is not None:
+            with contextlib.suppress(exc.SQLAlchemyError, self._driver.Error):
+                watched.close()
 
     # -- what is done with it --------------------------------------------------------------------------
 
@@ -245,6 +295,9 @@ class Store:
         if self._down:
             self._down = False
             _LOG.warning("the database answers again")
+        if unit.stirs:
+            for event in self._hearing.copy():
+                event.set()
 
     # -- the clock -------------------------------------------------------------------------------------
 
@@ -296,6 +349,8 @@ class Store:
             ):
                 raise Stale from error
             self._drop(broken=not self._memory)
+            with self._watching:
+                self._forget_watched()
             why = " ".join(str(cause).split())
             if not self._down:
                 self._down = True

@@ -102,6 +102,8 @@ class Unit:
         self._select = sql.INSTANCE_LOCKED if locks else sql.INSTANCE
         self._now: int | None = None
         self.learned: dict[Key, Kept | None] = {}
+        self.stirs = False
+        """Whether something is due now, or has ended."""
 
     @property
     def now(self) -> int:
@@ -200,6 +202,7 @@ class Unit:
             made.instance["due_at"] = action.now + pause(crashes)
             crashes += 1
         made.instance["crashes"] = crashes
+        self.stirs |= made.instance["due_at"] == action.now or after.terminal is not None
         if kept is None:
             values = made.instance | {"uid": key[0], "id": key[1], "revision": 1}
             number, revision = self.rows(sql.INSERT_INSTANCE, **values)[0].number, 1

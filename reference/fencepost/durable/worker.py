@@ -1,16 +1,17 @@
 """A worker: claims what is due, runs contexts in processes of their own, and clears up after dead workers.
 
-One thread looks at the store now and then, and whenever a context of its own came to something; a thread of
-each context carries what its code asks and proposes, straight into the store, where what gathers is committed
-together. Every claim is a lease (GRT-4). It is renewed while the worker lives; when it has run out, whoever
-looks first fences its owner and may run the work again. What the old owner reports then is refused, and
-logged.
+One thread looks at the store when the next thing is due, when somebody has written, and now and then; a
+thread of each context carries what its code asks and proposes, straight into the store, where what gathers is
+committed together. Every claim is a lease (GRT-4). It is renewed while the worker lives; when it has run out,
+whoever looks first fences its owner and may run the work again. What the old owner reports then is refused,
+and logged.
 
 What a dead worker left is proven stopped by the first other worker on its machine: see `processes`. A worker
 that cannot renew its leases in time kills its own contexts.
 """
 
 import logging
+import math
 import os
 import threading
 import time
@@ -117,18 +118,22 @@ class Worker:
         """Work until `close` is called, or until nothing can be run any more."""
         self._register()
         try:
-            while not self._closing:
-                try:
-                    self._round()
-                except StoreUnavailable:
-                    self._outlive()
-                    self._wake.wait(RETRY_SECONDS)
+            with self.store.hears(self._wake):
+                self._go_on()
         except ServerLost as lost:
             self.broken = True
             LOG.error("%s; this worker ends", lost)
         finally:
             self._give_up()
             self._ended.set()
+
+    def _go_on(self) -> None:
+        while not self._closing:
+            try:
+                self._round()
+            except StoreUnavailable:
+                self._outlive()
+                self._wake.wait(RETRY_SECONDS)
 
     def close(self) -> None:
         """Have `run` return; every context is killed, and what it was at is delivered again at once."""
@@ -137,17 +142,28 @@ class Worker:
 
     def _round(self) -> None:
         self._wake.clear()
+        seen = self.store.stamp()
         now = time.monotonic()
         if now >= self._renew_at:
             self._renew()
         if now >= self._recover_at:
             self._recover_at = now + RECOVERY_SECONDS
             self.recover()
-        busy = self._stop_fenced()
-        for uid in self.uids():
+        fenced, due, left = self.store.transact(self._look, writes=False)
+        busy = self._stop_fenced(fenced)
+        for uid in due:
             busy |= self._work(uid)
         if not busy:
-            self._wake.wait(POLL_SECONDS)
+            self.store.rest(self._wake, seen, min(left, POLL_SECONDS))
+
+    def _look(self, unit: Unit) -> tuple[list[Context], list[str], float]:
+        """The fenced contexts of this worker, the resources of which anything is due, and how long it is
+        until the next thing is (seconds)."""
+        fenced = [((row.uid, row.id), row.token) for row in unit.rows(sql.FENCED, worker=self.name)]
+        first = {uid: rows[0].due_at for uid in self.uids() if (rows := unit.rows(sql.NEXT_DUE, uid=uid))}
+        due = [uid for uid, at in first.items() if at <= unit.now]
+        later = [at - unit.now for at in first.values() if at > unit.now]
+        return fenced, due, min(later, default=math.inf) / MILLISECONDS
 
     def _register(self) -> None:
         row = {
@@ -168,9 +184,9 @@ class Worker:
 
     def _work(self, uid: str) -> bool:
         """Do what is due of a resource; whether anything was done."""
-        query = sql.IS_DUE_RUNNING if self._full(0) else sql.IS_DUE
-        due = self.store.transact(lambda unit: self._due(unit, query, uid), writes=False)
-        if not due:
+        if self._full(0) and not self.store.transact(
+            lambda unit: self._due(unit, sql.IS_DUE_RUNNING, uid), writes=False
+        ):
             return False
         done = self.store.transact(lambda unit: self._advance(unit, uid))
         for applied in done:
@@ -227,10 +243,8 @@ class Worker:
 
     # -- stops -------------------------------------------------------------------------------------
 
-    def _stop_fenced(self) -> bool:
-        """Stop the contexts of this worker that are fenced, and say that they are (PUB-1, TRM-1)."""
-        rows = self.store.transact(lambda unit: unit.rows(sql.FENCED, worker=self.name), writes=False)
-        fenced = [((row.uid, row.id), row.token) for row in rows]
+    def _stop_fenced(self, fenced: list[Context]) -> bool:
+        """Stop these contexts of this worker, and say that they are stopped (PUB-1, TRM-1)."""
         acts: list[Act] = [(key, StopAck, token) for key, token in fenced if self.stop((key, token))]
         lapsed = [*self._lapsed]
         acts += [(key, Crash, token) for key, token in lapsed]
@@ -333,11 +347,20 @@ class Worker:
 
     def propose(self, key: Key, token: int, proposal: Proposal) -> Reply:
         """A proposal of a context; called by its thread. ValueError if it has no place there."""
-        return self.report(key, token, lambda now: _action(now, token, proposal))
+        stopped = isinstance(proposal, ProposeSettle) and self._stop_settled((key, token))
+        return self.report(key, token, lambda now: _action(now, token, proposal), stopped)
 
-    def report(self, key: Key, token: int, make: ActionAt) -> Reply:
+    def _stop_settled(self, context: Context) -> bool:
+        """Stop a context whose run is over, whatever is said to it: so one commit decides and publishes."""
+        try:
+            return self.stop(context)
+        except ServerLost:
+            self.fail()
+            return False
+
+    def report(self, key: Key, token: int, make: ActionAt, stopped: bool = False) -> Reply:
         """Have the machine judge what an owner reports, as soon as the store can be reached."""
-        applied = self._insist(key, make)
+        applied = self._insist(lambda unit: _reported(unit, key, token, make, stopped))
         if applied is None:
             return Fenced()
         reply, kind = applied.transition.reply, type(applied.action).__name__
@@ -366,13 +389,13 @@ class Worker:
             self.fail()
             return
         LOG.warning("%s: its context %d has ended by itself", key[1], token)
-        self._insist(key, lambda now: Crash(now, token), back_off=self.backs_off)
+        self._insist(lambda unit: unit.perform(key, lambda now: Crash(now, token), back_off=self.backs_off))
 
-    def _insist(self, key: Key, make: ActionAt, back_off: bool = False) -> Applied | None:
-        """Perform an action as soon as the store can be reached; None where this worker ends before."""
+    def _insist(self, do: Callable[[Unit], Applied]) -> Applied | None:
+        """Do it as soon as the store can be reached; None where this worker ends before."""
         while True:
             try:
-                return self.store.perform(key, make, back_off=back_off)
+                return self.store.transact(do)
             except StoreUnavailable:
                 if self._closing:
                     return None
@@ -388,6 +411,14 @@ def _later(slot: Slot, now: int) -> int | None:
     """When to look again where nothing can be done now; None: when something else changes."""
     at = due_at(slot, now) if isinstance(slot, Instance) else None
     return None if at is None or at <= now else at
+
+
+def _reported(unit: Unit, key: Key, token: int, make: ActionAt, stopped: bool) -> Applied:
+    """What an owner reports; where its context is stopped already, that too."""
+    applied = unit.perform(key, make)
+    if stopped:
+        unit.perform(key, lambda now: StopAck(now, token))
+    return applied
 
 
 def _action(now: int, token: int, proposal: Proposal) -> Action:

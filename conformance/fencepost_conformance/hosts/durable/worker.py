@@ -139,10 +139,10 @@ class SteeredWorker(Deployed):
         if (key, token) in self._killed:
             raise EOFError("it was killed while it was frozen")
 
-    def report(self, key: Key, token: int, make: Any) -> Reply:
+    def report(self, key: Key, token: int, make: Any, stopped: bool = False) -> Reply:
         """What was held back is tried before the context can be stopped."""
         try:
-            reply = super().report(key, token, make)
+            reply = super().report(key, token, make, stopped)
             if isinstance(reply, Fenced):
                 self.quiet_ones.add((key, token))  # it stands still, also while nobody may fence it
             return reply
