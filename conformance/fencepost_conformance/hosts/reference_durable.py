@@ -50,7 +50,8 @@ from .reference import _given, _passed_on, _told
 
 _BEGINNING = 1_000_000_000_000
 _FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.001, 0.016
-_SETTLE_SECONDS = 30.0
+_SETTLE_SECONDS = 30.0  # without any transition
+_LONGEST_SETTLE_SECONDS = 600.0  # with transitions that lead nowhere
 _PROGRAM = (
     "import json, sys; from fencepost_conformance.hosts.durable.worker import main; "
     "main(*json.loads(sys.argv[1]))"
@@ -239,7 +240,8 @@ class DurableAdapter(ManagedThroughApi):
         self._worker.ask("go")
         try:
             why, moved, since, pause = "", -1, time.monotonic(), _FIRST_LOOK_SECONDS
-            while time.monotonic() < since + _SETTLE_SECONDS:
+            limit = since + _LONGEST_SETTLE_SECONDS
+            while time.monotonic() < min(since + _SETTLE_SECONDS, limit):
                 why, now_moved = self._restless()
                 if not why:
                     self._worker.ask("halt")
