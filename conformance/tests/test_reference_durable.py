@@ -21,6 +21,8 @@ from fencepost.durable.store import Store, StoreUnavailable
 from fencepost.management.state import Rules
 from fencepost_conformance.adapter import Connection
 from fencepost_conformance.cli import sources
+from fencepost_conformance.generate.profiles import Profile
+from fencepost_conformance.generate.search import search
 from fencepost_conformance.hosts import resolve
 from fencepost_conformance.hosts.durable.database import Database
 from fencepost_conformance.runner import run_scenario
@@ -117,6 +119,12 @@ def test_an_owner_that_is_frozen_again_can_be_resumed(connection: Connection, ag
     }
     result = run_scenario(connection, from_document(document, "frozen-again"))
     assert (result.outcome, result.differences, result.detail) == ("passed", (), "")
+
+
+def test_generated_scenarios_pass() -> None:
+    found = search(resolve("reference-durable"), Profile("tests", 4, 10, 5.0), 7)
+    assert [(each.scenario, each.outcome, each.detail) for each in found.results] == []
+    assert found.coverage.scenarios == 4
 
 
 def test_nothing_is_purged_while_an_owner_is_frozen(connection: Connection) -> None:
