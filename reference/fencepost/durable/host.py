@@ -31,6 +31,8 @@ UID = "workflow-1"
 """The Workflow resource that is meant where none is named."""
 
 _FIRST_LOOK_SECONDS, _LAST_LOOK_SECONDS = 0.002, 0.05
+_ANY_LOOK_SECONDS = 1.0
+"""How long to wait for an end where a file would say that somebody has written."""
 
 
 class Handle:
@@ -78,12 +80,12 @@ class Handle:
         """Come back whenever something may have ended, until the time is over."""
         until = math.inf if seconds is None else time.monotonic() + seconds
         told, store, pause = threading.Event(), self._host.store, _FIRST_LOOK_SECONDS
-        with store.hears(told):
+        with store.hears(told, self._host.key(self._id)):
             while True:
                 told.clear()
                 seen = store.stamp()
                 yield
-                left = min(until - time.monotonic(), pause if seen is None else _LAST_LOOK_SECONDS)
+                left = min(until - time.monotonic(), pause if seen is None else _ANY_LOOK_SECONDS)
                 if left <= 0:
                     return
                 store.rest(told, seen, left)
@@ -126,6 +128,10 @@ class DurableHost(Engine):
                 self.flights.abort(key, CallError("unknown_instance", "the instance was forgotten"))
             elif slot.terminal is not None:
                 self.flights.land(key)
+
+    def key(self, id: str) -> Key:
+        """Under which key an instance is kept."""
+        return _keepable(self._key(id))
 
     # -- what an engine asks of its Host -----------------------------------------------------------
 
@@ -171,7 +177,7 @@ class DurableHost(Engine):
     def history(self, id: Any) -> History:
         """The history of the run that is held under an id, for diagnosis; `unknown_instance`."""
         try:
-            found = self.store.history(_keepable(self._key(id)))
+            found = self.store.history(self.key(id))
         except StoreUnavailable as error:
             raise CallError("backend_unavailable", str(error)) from error  # BND-8
         if found is None:

@@ -40,6 +40,16 @@ BUSY_SECONDS = 30.0
 STAMP_SECONDS = 0.002
 """How often to look at the stamp of a file, which other processes write into too."""
 
+_SILENCE = {
+    "connect_timeout": "10",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "25000",
+}
+"""When a connection to PostgreSQL that says nothing is lost, where its URL does not say (seconds, the last
+one milliseconds)."""
+
 _RACES = 20
 _RACE_STATES = frozenset({"40001", "40P01", "23505"})
 """What PostgreSQL says of a transaction that lost a race: serialization, deadlock, a key that was taken."""
@@ -90,9 +100,9 @@ class Store:
         self._carried = False
         self._committing = threading.Lock()
         self._connection: Connection | None = None
-        self._hearing: list[threading.Event] = []
-        self._watching = threading.Lock()
-        self._watched: Any = None
+        self._hearing: list[tuple[Key | None, threading.Event]] = []
+        self._stamp: int | None = None
+        self._down_for_writes = False
         self._down = True  # nothing is logged while it is opened: that is said to whoever opens it
         self._engine = self._make_engine()
         self._driver: Any = self._engine.dialect.loaded_dbapi
@@ -104,36 +114,47 @@ class Store:
         """Let the database go."""
         with self._committing:
             self._drop()
-            with self._watching:
-                self._forget_watched()
             self._engine.dispose()
 
     # -- what happens in it ----------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def hears(self, event: threading.Event) -> Iterator[None]:
-        """Have an event set whenever this process has made something due, or has published an end."""
-        self._hearing.append(event)
+    def hears(self, event: threading.Event, key: Key | None = None) -> Iterator[None]:
+        """Have an event set once this process has made something to do; with a key, once that has ended."""
+        hearing = (key, event)
+        self._hearing.append(hearing)
         try:
             yield
         finally:
-            self._hearing.remove(event)
+            self._hearing.remove(hearing)
+
+    def _tell(self, due: bool, ended: set[Key]) -> None:
+        if due or ended:
+            for key, event in self._hearing.copy():
+                if due if key is None else key in ended:
+                    event.set()
 
     def stamp(self) -> int | None:
-        """Another number once anybody has committed to the file; None where only a look can tell."""
+        """Another number once another process has committed to the file; None where only a look can tell."""
         if not self._sqlite or self._memory:
             return None
-        with self._watching:
+        if self._committing.acquire(blocking=False):  # or else it is read once that is over
             try:
-                if self._watched is None:
-                    self._watched = self._engine.raw_connection()
-                cursor = self._watched.cursor()
-                stamp: int = cursor.execute("PRAGMA data_version").fetchone()[0]
-                cursor.close()
-                return stamp
-            except (exc.SQLAlchemyError, self._driver.Error):  # the look will say why
-                self._forget_watched()
-                return None
+                self._stamp = self._read_stamp()
+            finally:
+                self._committing.release()
+        return self._stamp
+
+    def _read_stamp(self) -> int | None:
+        if self._connection is None:
+            return None
+        try:
+            cursor = self._connection.connection.cursor()
+            stamp: int = cursor.execute("PRAGMA data_version").fetchone()[0]
+            cursor.close()
+        except (exc.SQLAlchemyError, self._driver.Error):  # the look will say why
+            return None
+        return stamp
 
     def rest(self, told: threading.Event, seen: int | None, seconds: float) -> None:
         """Wait until an event is set, the stamp is no longer the one that was seen, or the time is over."""
@@ -143,12 +164,6 @@ class Store:
                 return
             if seen is not None and self.stamp() != seen:
                 return
-
-    def _forget_watched(self) -> None:
-        watched, self._watched = self._watched, None
-        if watched is not None:
-            with contextlib.suppress(exc.SQLAlchemyError, self._driver.Error):
-                watched.close()
 
     # -- what is done with it --------------------------------------------------------------------------
 
@@ -179,7 +194,9 @@ class Store:
 
     def run(self, statement: Any, values: Any = None) -> int:
         """Run one statement that is no transition; how many rows it was about."""
-        return int(self.transact(lambda unit: unit.run(statement, values).rowcount))
+        count = int(self.transact(lambda unit: unit.run(statement, values).rowcount))
+        self._tell(True, set())  # it may have moved the clock
+        return count
 
     def rows(self, statement: Any, values: Any = None) -> Sequence[Any]:
         """The rows of one query."""
@@ -194,6 +211,7 @@ class Store:
     def look_again(self, uid: str) -> None:
         """Have every live instance of a resource looked at, because something else has changed."""
         self.transact(lambda unit: unit.run(sql.LOOK_AGAIN, {"of": uid, "at": unit.now}))
+        self._tell(True, set())
 
     def upsert(self, table: Any, **row: Any) -> None:
         """Write one row of a table that is no part of an instance."""
@@ -268,7 +286,7 @@ class Store:
     def _tried(self, batch: list[_Work]) -> None:
         for race in range(_RACES):
             try:
-                with self._guarded():
+                with self._guarded(writes=any(work.writes for work in batch)):
                     self._once(batch)
                 return
             except Stale:
@@ -292,12 +310,10 @@ class Store:
             self._cache.put(key, kept)
         for work, result in zip(batch, results, strict=True):
             work.result, work.done = result, True
-        if self._down:
-            self._down = False
+        if self._down and (writes or not self._down_for_writes):
+            self._down = self._down_for_writes = False
             _LOG.warning("the database answers again")
-        if unit.stirs:
-            for event in self._hearing.copy():
-                event.set()
+        self._tell(unit.made_due, unit.ended)
 
     # -- the clock -------------------------------------------------------------------------------------
 
@@ -314,7 +330,8 @@ class Store:
 
     def _make_engine(self) -> Engine:
         if not self._sqlite:
-            return create_engine(self.url, isolation_level="READ COMMITTED", pool_size=1, max_overflow=1)
+            url = self.url.set(query=_SILENCE | dict(self.url.query))
+            return create_engine(url, isolation_level="READ COMMITTED", pool_size=1, max_overflow=1)
         more: dict[str, Any] = {}
         if self.url.database in (None, "", ":memory:"):
             more["poolclass"] = StaticPool
@@ -338,8 +355,9 @@ class Store:
                 connection.close()
 
     @contextlib.contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """Say in one line what the database cannot do, once until it can; a lost race is no such thing."""
+    def _guarded(self, writes: bool = False) -> Iterator[None]:
+        """Say in one line what the database cannot do, once until it can: what can be read may still not be
+        written. A lost race is no such thing."""
         try:
             yield
         except (exc.DBAPIError, self._driver.Error, OSError) as error:
@@ -349,9 +367,8 @@ class Store:
             ):
                 raise Stale from error
             self._drop(broken=not self._memory)
-            with self._watching:
-                self._forget_watched()
             why = " ".join(str(cause).split())
+            self._down_for_writes |= writes
             if not self._down:
                 self._down = True
                 _LOG.error("the database cannot be used: %s", why)

@@ -87,7 +87,8 @@ class Applied(NamedTuple):
 
 
 class Unit:
-    """One transaction on one connection; `learned` goes into the cache once it is durable."""
+    """One transaction on one connection. Once it is durable `learned` goes into the cache, and whoever waits
+    is told whether anything is due and what has ended."""
 
     def __init__(
         self,
@@ -102,8 +103,9 @@ class Unit:
         self._select = sql.INSTANCE_LOCKED if locks else sql.INSTANCE
         self._now: int | None = None
         self.learned: dict[Key, Kept | None] = {}
-        self.stirs = False
-        """Whether something is due now, or has ended."""
+        self.made_due = False
+        """Whether there is something to do now, or at another instant than before."""
+        self.ended: set[Key] = set()
 
     @property
     def now(self) -> int:
@@ -180,6 +182,7 @@ class Unit:
 
     def _vacate(self, key: Key, after: Vacant) -> None:
         kept = self.learned[key]
+        self.ended.add(key)
         if kept is None:  # a vacant id of a resource that is closed: that is kept of the resource
             self.write(
                 sql.put_resource(self._connection.dialect.name), {"uid": key[0], "closed": after.closed}
@@ -202,7 +205,10 @@ class Unit:
             made.instance["due_at"] = action.now + pause(crashes)
             crashes += 1
         made.instance["crashes"] = crashes
-        self.stirs |= made.instance["due_at"] == action.now or after.terminal is not None
+        self.made_due |= not after.owner and made.instance["due_at"] is not None
+        self.made_due |= any(row["fenced"] for row in made.contexts)
+        if after.terminal is not None:
+            self.ended.add(key)
         if kept is None:
             values = made.instance | {"uid": key[0], "id": key[1], "revision": 1}
             number, revision = self.rows(sql.INSERT_INSTANCE, **values)[0].number, 1

@@ -154,7 +154,7 @@ class Worker:
         for uid in due:
             busy |= self._work(uid)
         if not busy:
-            self.store.rest(self._wake, seen, min(left, POLL_SECONDS))
+            self.store.rest(self._wake, seen, min(left, POLL_SECONDS if seen is None else RECOVERY_SECONDS))
 
     def _look(self, unit: Unit) -> tuple[list[Context], list[str], float]:
         """The fenced contexts of this worker, the resources of which anything is due, and how long it is
