@@ -2,9 +2,8 @@
 
 Usage: python mutation/report.py SESSION
 
-`survivors.toml` says which survivors are *equivalent* (no input can show them), *open* (what they do is
-admitted too) or *unobservable* (no caller and no workflow can see it), and why. A survivor is known by its
-module, by the line that it changes and by the operator that changes it; these are left out of the score.
+`survivors.toml` says what a survivor is, and why. It is known by its module and the line that it changes, and
+by the operator that changes it; what is explained is left out of the score.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import sys
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 SURVIVED, SKIPPED = "SURVIVED", "SKIPPED"
+UNEXPLAINED, UNTRIED = "unexplained", "not tried"
+COLUMNS = ("killed", "equivalent", "open", "unobservable", "unreached", UNEXPLAINED, UNTRIED)
 EXPLAINED = Path(__file__).with_name("survivors.toml")
 
 
@@ -36,28 +37,31 @@ class Mutant:
 
 
 def main(session: str) -> int:
-    """Print the figures, and the survivors without a reason by place."""
+    """Print the figures by module, and the survivors without a reason by place."""
     with closing(sqlite3.connect(session)) as database:
         rows = database.execute(
             "select module_path, start_pos_row, operator_name, worker_outcome, test_outcome, diff"
-            " from work_results join mutation_specs using (job_id)"
+            " from mutation_specs left join work_results using (job_id)"
             " order by module_path, start_pos_row, operator_name"
         ).fetchall()
-        whole = database.execute("select count(*) from work_items").fetchone()[0]
-    reasons = tomllib.loads(EXPLAINED.read_text(encoding="utf-8"))["survivor"]
-    tried = [row for row in rows if row[3] != SKIPPED]
-    survivors = [_mutant(row) for row in tried if row[4] == SURVIVED]
-    kinds = Counter(_kind(each, reasons) for each in survivors)
-    killed = len(tried) - len(survivors)
-    counted = killed + kinds[""]
-    print(f"{len(tried)} mutants tried, {killed} killed, {whole - len(rows)} not tried yet")
-    explained = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()) if kind)
-    print(f"{len(survivors)} survived: {explained or 'none explained'}, {kinds['']} unexplained")
-    print(f"score {killed / max(1, counted):.1%} of those that count")
-    for each in survivors:
-        if not _kind(each, reasons):
-            print(f"\n{each.module}:{each.line} {each.operator}\n  - {each.before}\n  + {each.after}")
-    return 1 if kinds[""] else 0
+    reasons = tomllib.loads(EXPLAINED.read_text(encoding="utf-8"))["reason"]
+    figures: dict[str, Counter[str]] = defaultdict(Counter)
+    unexplained = []
+    for row in rows:
+        if row[3] == SKIPPED:
+            continue
+        mutant = _mutant(row)
+        became = _became(mutant, row[4], reasons)
+        figures[mutant.module][became] += 1
+        figures["all"][became] += 1
+        if became == UNEXPLAINED:
+            unexplained.append(mutant)
+    print(f"| module | {' | '.join(COLUMNS)} | score |\n|{'---|' * (len(COLUMNS) + 2)}")
+    for module, counts in sorted(figures.items(), key=lambda each: each[0] == "all"):
+        print(_row(module, counts))
+    for each in unexplained:
+        print(f"\n{each.module}:{each.line} {each.operator}\n  - {each.before}\n  + {each.after}")
+    return 1 if unexplained else 0
 
 
 def _mutant(row: Sequence[Any]) -> Mutant:
@@ -65,18 +69,32 @@ def _mutant(row: Sequence[Any]) -> Mutant:
     changes = {"-": "", "+": ""}
     for text in (diff or "").splitlines():
         if text[:1] in changes and text[:3] not in ("---", "+++"):
-            changes[text[0]] = text[1:].strip()
+            changes[text[0]] = (
+                changes[text[0]] or text[1:].strip()
+            )  # the first: the file's end may differ too
     name = module.rpartition("/")[2]
     return Mutant(name, line, operator.removeprefix("core/"), changes["-"], changes["+"])
 
 
-def _kind(mutant: Mutant, reasons: Sequence[Mapping[str, Any]]) -> str:
+def _became(mutant: Mutant, outcome: str | None, reasons: Sequence[Mapping[str, Any]]) -> str:
+    if outcome != SURVIVED:
+        return "killed" if outcome else UNTRIED
+    changed = f"{mutant.module}: {mutant.before}"
     for each in reasons:
-        if (each["module"], each["line"]) == (mutant.module, mutant.before) and any(
-            fnmatchcase(mutant.operator, operator) for operator in each.get("operators", ["*"])
-        ):
+        places, operators = each["where"], each.get("operators", ["*"])
+        if _matches(changed, places) and _matches(mutant.operator, operators):
             return str(each["kind"])
-    return ""
+    return UNEXPLAINED
+
+
+def _matches(text: str, globs: Sequence[str]) -> bool:
+    return any(fnmatchcase(text, each.replace("[", "[[]")) for each in globs)
+
+
+def _row(module: str, counts: Mapping[str, int]) -> str:
+    tried = counts["killed"] + counts[UNEXPLAINED]
+    score = f"{counts['killed'] / tried:.1%}" if tried else "-"
+    return f"| {module} | {' | '.join(str(counts[each]) for each in COLUMNS)} | {score} |"
 
 
 if __name__ == "__main__":
