@@ -149,7 +149,11 @@ def _sqlite(folder: Path, pragma: str, undo: str, why: str) -> Database:
 
 
 def full(folder: Path) -> Database:
-    """No page can be added to the file."""
+    """No page can be added to the file, and none in it is free."""
+    place = folder / "fencepost.db"
+    Store(place).close()
+    with contextlib.closing(sqlite3.connect(place)) as packing:
+        packing.execute("VACUUM")
     return _sqlite(folder, "PRAGMA max_page_count = 1", "PRAGMA max_page_count = 1000000", "full")
 
 

@@ -20,8 +20,8 @@ from fencepost.management.state import Rules, State
 class ApiHost:
     """Host API v2 at an origin, with all that it deploys; `app` is its ASGI application.
 
-    `place` is the database: a file of SQLite, a URL, or `:memory:`. Raises NodeMissing where there is no
-    Node, and StoreUnavailable, ValueError or SchemaRefused where the database cannot be used.
+    `place` is the database: a file of SQLite, a URL, `:memory:`, or one that is open. Raises NodeMissing where
+    there is no Node, and StoreUnavailable, ValueError or SchemaRefused where the database cannot be used.
     """
 
     def __init__(
@@ -31,13 +31,13 @@ class ApiHost:
         sources: Iterable[Source] = (),
         *,
         verified: Verified | None = None,
-        place: str | Path = ":memory:",
+        place: Database | str | Path = ":memory:",
         rules: Rules | None = None,
         patience: float = PATIENCE_SECONDS,
         log: IO[Any] | int | None = None,
     ) -> None:
         artifacts = Artifacts(sources, verified)
-        self._database = Database(place)
+        self._database = place if isinstance(place, Database) else Database(place)
         try:
             self.plane = Plane(self._database, self._state, artifacts, log=log)
             kept = Kept(self._database, rules or Rules())
