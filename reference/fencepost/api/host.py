@@ -20,8 +20,9 @@ from fencepost.management.state import Rules, State
 class ApiHost:
     """Host API v2 at an origin, with all that it deploys; `app` is its ASGI application.
 
-    `place` is the database: a file of SQLite, a URL, `:memory:`, or one that is open. Raises NodeMissing where
-    there is no Node, and StoreUnavailable, ValueError or SchemaRefused where the database cannot be used.
+    `place` is the database: a file of SQLite, a URL, `:memory:`, or one that is open. Raises NodeMissing
+    where there is no Node, and StoreUnavailable, ValueError or SchemaRefused where the database cannot be
+    used.
     """
 
     def __init__(
