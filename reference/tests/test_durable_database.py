@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -145,12 +146,25 @@ def test_commits_are_safe_from_a_loss_of_power(store: Store) -> None:
     assert store.rows(text("PRAGMA journal_mode"))[0][0] == "wal"
 
 
-def test_due_work_is_found_through_its_index(store: Store) -> None:
-    for words in (sql.NEXT_DUE, sql.DUE):
-        compiled = str(words.compile(store._engine))
-        plan = store.rows(text("EXPLAIN QUERY PLAN " + compiled.replace("?", ":x")), {"x": 1})
-        assert "INDEX instances_due" in str(plan)
-        assert "SCAN" not in str(plan) or "USING INDEX" in str(plan)
+@pytest.mark.parametrize(
+    ("words", "index"),
+    [
+        (sql.NEXT_DUE, "instances_due"),
+        (sql.IS_DUE, "instances_due"),
+        (sql.IS_DUE_RUNNING, "instances_due"),
+        (sql.DUE, "instances_due"),
+        (sql.DUE_RUNNING, "instances_due"),
+        (sql.FENCED, "contexts_of_worker"),
+    ],
+    ids=["next", "is-due", "is-due-running", "due", "due-running", "fenced"],
+)
+def test_what_is_to_be_done_is_found_through_an_index(store: Store, words: object, index: str) -> None:
+    """Whatever is parked beside it, and also before the planner has any figures."""
+    compiled = words.compile(store._engine)  # type: ignore[attr-defined]
+    plan = store.rows(text("EXPLAIN QUERY PLAN " + re.sub(r"\?", "1", str(compiled))))
+    lines = [row.detail for row in plan]
+    assert any(f"INDEX {index} (" in line for line in lines), lines
+    assert not any("SCAN" in line or "B-TREE" in line for line in lines), lines
 
 
 def fill_the_disk(store: Store) -> None:
