@@ -81,7 +81,8 @@ def command(
       POST /instances/ID/events        {"type", "payload"?}
       POST /instances/ID/terminate
 
-    A rejected call is answered with {"error": {"name", "message"}}.
+    A rejected call is answered with {"error": {"name", "message"}}. A call that changes something and bears a
+    header Idempotency-Key is harmless to send again.
 
     With --api there is no MODULE_OR_FILE: what runs is deployed through Host API v2, as bundles that come
     from the folders and origins that --bundles allows. A FOLDER stands for https://artifacts.invalid/.
