@@ -22,7 +22,7 @@ from fencepost.durable.host import DurableHost, Handle
 from fencepost.durable.store import Store, StoreUnavailable
 from fencepost.durable.worker import Worker
 from fencepost.host.launching import Code, Forks
-from fencepost.machine.actions import CommitAttempt
+from fencepost.machine.actions import Claim, CommitAttempt
 from fencepost.machine.replies import Fenced
 from fencepost.machine.state import Instance
 from sqlalchemy import select
@@ -318,6 +318,15 @@ def test_a_frozen_worker_is_ended_by_another_once_it_is_silent_for_long(place: P
     (place.folder / "free").touch()
     assert handle.wait(DEADLINE)["output"] == {"did": True}
     first.wait(DEADLINE)
+
+
+def test_what_a_worker_claims_after_it_was_given_up_is_recovered_too(place: Place) -> None:
+    handle = place.start("steps")
+    key = (UID, handle.id)
+    place.host.store.perform(key, lambda now: Claim(now, 1, "v1", now + 30_000), "frozen, then killed")
+    place.worker()
+    assert handle.wait(DEADLINE)["output"] == {"steps": 3}
+    assert place.host.store.rows(select(sql.contexts)) == []
 
 
 def test_a_worker_that_is_ended_leaves_nothing_running(place: Place) -> None:

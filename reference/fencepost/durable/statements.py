@@ -124,6 +124,13 @@ HELD_BY = (
     .where(contexts.c.worker == bindparam("worker"))
 )
 
+ORPHANED = (
+    select(instances.c.uid, instances.c.id, contexts.c.token)
+    .join(instances, instances.c.number == contexts.c.instance)
+    .where(contexts.c.worker.not_in(select(workers.c.name)))
+)
+"""Contexts of workers that are on record no more: nothing of such a worker runs."""
+
 
 def upsert(dialect: str, table: Any, keep: tuple[str, ...] = ()) -> Any:
     """An insert that replaces the row of the same key, but for the columns to keep."""

@@ -316,6 +316,10 @@ class Worker:
                 self._say([((row.uid, row.id), Crash, row.token) for row in held])
                 self.store.run(delete(sql.workers).where(sql.workers.c.name == worker.name))
                 LOG.warning("worker %s is gone; %d contexts of it are stopped", worker.name[:8], len(held))
+        # one that stood still while it was recovered may have claimed since, and started nothing
+        orphans = self.store.rows(sql.ORPHANED)
+        if orphans:
+            self._say([((row.uid, row.id), Crash, row.token) for row in orphans])
 
     def _tell_of(self, name: str, machine: str) -> None:
         if name not in self._told_of:
