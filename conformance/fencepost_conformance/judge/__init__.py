@@ -25,7 +25,7 @@ from .calling import CALLS
 from .contents import of_contents
 from .instruments import INSTRUMENTS, Handler
 from .judgement import MILLISECONDS, Judgement
-from .latitudes import stances, traits
+from .latitudes import REFERENCE, stances, traits
 from .replies import seen
 from .verdict import Admitted, NotAdmitted, Refused, Unjudged, Verdict
 
@@ -42,16 +42,30 @@ def judge(
     handshake: Handshake,
     *,
     tolerance_milliseconds: int | None = None,
+    fine_clock: bool = False,
+    losses: int | None = None,
 ) -> Verdict:
-    """Judge a scenario by what was observed; without a tolerance the kit held the Host's clock."""
+    """Judge a scenario by what was observed; without a tolerance the kit held the Host's clock.
+
+    `fine_clock` says that the Host's clock counts milliseconds, `losses` that it is the reference, whose
+    owners may have been lost at any moment: what the journal counted says how often. So many of the lost are
+    taken to go on beside the next owner. Then no marks are judged, and the journal must be read at the end.
+    """
     first: Verdict | None = None
-    clocks = (False, True) if _has_fractions(scenario, tolerance_milliseconds) else (False,)  # TIM-1
+    coarse = not fine_clock and _has_fractions(scenario, tolerance_milliseconds)
+    clocks = (False, True) if coarse else (False,)  # TIM-1
     tried: list[tuple[bool, tuple[dict[str, str], set[str]]]] = []
-    for whole_seconds, stance in product(clocks, stances(traits(dict(scenario.programs)))):
+    ways = [REFERENCE] if losses is not None else stances(traits(dict(scenario.programs)))
+    for whole_seconds, stance in product(clocks, ways):
         if any(clock == whole_seconds and _is_alike(stance, *rest) for clock, rest in tried):
             continue
         judgement = Judgement(
-            scenario, handshake, tolerance_milliseconds, whole_seconds=whole_seconds, stance=stance
+            scenario,
+            handshake,
+            tolerance_milliseconds,
+            whole_seconds=whole_seconds,
+            stance=stance,
+            losses=losses,
         )
         verdict = _pass(judgement, scenario, observations)
         if verdict.admitted:
@@ -72,10 +86,12 @@ def _pass(judgement: Judgement, scenario: Scenario, observations: Sequence[Obser
     for each in observations:
         by_entry.setdefault(each.index, []).append(each)
     last = max(by_entry, default=-1)
+    ceilings = _ceilings(by_entry, last) if judgement.world.losses is not None else [None] * (last + 1)
     try:
         for index, entry in enumerate(scenario.schedule[: last + 1]):
             shown = by_entry.get(index, [])
             word = word_of(entry)
+            judgement.world.ceiling = ceilings[index]
             try:
                 for each in shown[:1]:
                     judgement.at(each)
@@ -89,6 +105,18 @@ def _pass(judgement: Judgement, scenario: Scenario, observations: Sequence[Obser
     unknown = ("effects of an instance whose id is not known were not judged",) * judgement.tallies.foggy
     lost = [f"out of sight: {each.out_of_sight}" for each in judgement.tracks.values() if each.out_of_sight]
     return Admitted((*unknown, *lost))
+
+
+def _ceilings(by_entry: Mapping[int, list[Observation]], last: int) -> list[Mapping[str, int] | None]:
+    """For each entry what the journal had counted when it was read next: nothing had begun more often."""
+    ceilings: list[Mapping[str, int] | None] = [None] * (last + 1)
+    known: Mapping[str, int] | None = None
+    for index in range(last, -1, -1):
+        for each in reversed(by_entry.get(index, ())):
+            if isinstance(each.answer, Mapping) and "effects" in each.answer:
+                known = each.answer["effects"]
+        ceilings[index] = known
+    return ceilings
 
 
 def _refusal(index: int, word: str, scenario: Scenario, refused: Refused) -> NotAdmitted:

@@ -118,6 +118,8 @@ def start(judgement: Judgement, entry: Entry, observations: list[Observation]) -
     track = judgement.flying[name] = judgement.track(flown.id)
     track.moves.flights[name] = flown.actions[0]
     track.lost.discard(name)
+    if name not in judgement.heard:
+        track.moves.unawaited.add(name)
     flight = Flight(name)
     track.each(lambda state: [state.having(flights=(*state.flights, flight))])
     if not judgement.world.backend_up or ("create" in made and not judgement.world.versions):

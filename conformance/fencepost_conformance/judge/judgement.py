@@ -20,6 +20,8 @@ Entry = Mapping[str, Any]
 
 MILLISECONDS = 1000
 
+_HEARING = ("await", "pending")
+
 
 class Judgement:
     """What is possible so far."""
@@ -32,18 +34,25 @@ class Judgement:
         *,
         whole_seconds: bool = False,
         stance: Mapping[str, str] | None = None,
+        losses: int | None = None,
     ) -> None:
         versions = tuple(name for name, weight in scenario.deployed.items() if weight > 0)
         lease = round(handshake.lease_seconds * MILLISECONDS)
         self.scenario = scenario
         self.tolerance = tolerance
         self.world = World(
-            lease, versions, exact=tolerance is None, whole_seconds=whole_seconds, stance=stance or {}
+            lease,
+            versions,
+            exact=tolerance is None,
+            whole_seconds=whole_seconds,
+            stance=stance or {},
+            losses=losses,
         )
         self.tracks: dict[str, Track] = {}
         self.tallies = Tallies(floating(scenario.programs))
         self.variables: dict[str, Any] = {}
         self.flying: dict[str, Track | None] = {}
+        self.heard = {entry[word] for entry in scenario.schedule for word in _HEARING if word in entry}
         self.still = False  # the clock has moved, and nobody has called the Host since
         self._open: dict[str, None] = {}
         self._unsettled: dict[str, None] = {}

@@ -23,6 +23,9 @@ Result = TypeVar("Result")
 CHOICES: Mapping[str, tuple[str, ...]] = {each.name: each.metadata["choices"] for each in fields(Latitude)}
 """Field -> its admissible choices, the reference's first."""
 
+REFERENCE: dict[str, str] = {field: choices[0] for field, choices in CHOICES.items()}
+"""The choices of the reference."""
+
 CONCURRENT = frozenset({"together", "race", "unawaited", "nested"})
 """Words of programs in which two calls can be under way in one context."""
 

@@ -33,6 +33,7 @@ from fencepost.machine.state import Instance, Slot
 
 from .code import GO, Input, Node, Passed, Programme, Rests
 from .latitudes import overlaps, set_aside, told_by, traits
+from .losses import reduced
 from .states import FOREVER, Condition, Flight, Mind, State, Trap, follow, set_mind
 from .walking import Caught, Walk
 from .world import World
@@ -64,6 +65,7 @@ class Moves:
         self.id = id
         self.stuck = False
         self.flights: dict[str, Action] = {}
+        self.unawaited: set[str] = set()  # of these nobody looks at the answer
         self._programmes: dict[tuple[str, bytes | None], Programme] = {}
         self._traits: dict[bytes | None, tuple[bool, dict[str, str], frozenset[str]]] = {}
 
@@ -74,6 +76,8 @@ class Moves:
         self._set_aside(slot)
         found: list[Transition] = []
         for each in self.world.choices.explore(lambda: apply(slot, action)):
+            if self.world.losses is not None:
+                each = reduced(slot, action, each)
             if not any(each.reply == other.reply and _same(each.state, other.state) for other in found):
                 found.append(each)
         return found
@@ -111,7 +115,7 @@ class Moves:
         """Every move of a state."""
         moves = [*self._flights(state), *self._machine(state), *self._contexts(state)]
         restless = self.world.backend_up and any(move.must for move in moves)
-        movable = bool(moves) and self.world.backend_up and self.world.exact  # it may move later as well, and reckon from then
+        movable = bool(moves) and self.world.backend_up and self.world.exact  # or later, and reckon from then
         calm_until = self.world.late + 1 if movable else self._calm_until(state)
         return Outlook(tuple(moves), restless, calm_until)
 
@@ -134,14 +138,17 @@ class Moves:
             if flight.reply is not None:
                 yield from self._rejected(state, place, flight)
                 continue
-            action = evolve(self.flights[flight.name], now=self.world.now)
-            for slot, reply, clauses in self.transitions(state.slot, action):
-                flights = (
-                    *state.flights[:place],
-                    Flight(flight.name, reply),
-                    *state.flights[place + 1 :],
-                )
+            for slot, reply, clauses in self._taken(state.slot, self.flights[flight.name]):
+                answered = () if flight.name in self.unawaited else (Flight(flight.name, reply),)
+                flights = (*state.flights[:place], *answered, *state.flights[place + 1 :])
                 yield Move(follow(state, slot, flights=flights), True, f"{flight.name} is taken", clauses)
+
+    def _taken(self, slot: Slot, action: Action) -> list[Transition]:
+        """What a call in flight comes to, taken as early or as late as it may be now."""
+        found = self.transitions(slot, evolve(action, now=self.world.now))
+        if self.world.slack:
+            found += self.transitions(slot, evolve(action, now=self.world.late))
+        return found
 
     def _rejected(self, state: State, place: int, flight: Flight) -> Iterator[Move]:
         """A terminate whose stop is not proven yet may be rejected at any time (TRM-6)."""
@@ -166,8 +173,20 @@ class Moves:
         if slot.owner and self.world.late >= slot.ends_at:  # LIF-5: it cannot commit, and need not renew
             lapsed = evolve(slot, lease_until=self.world.now)
             yield from self._applied(state, lapsed, Expire(self.world.now), False)
+        if slot.owner and self.world.losses is not None:
+            yield from self._lost(state, slot)
         if slot.closed and not slot.contexts:
             yield from self._applied(state, slot, Purge(self.world.now), False)
+
+    def _lost(self, state: State, slot: Instance) -> Iterator[Move]:
+        """The owner's worker was killed, or stood still for longer than a lease: nobody can say which of them
+        it was. Beside as many as may be unproven, the next one is taken to be stopped at once."""
+        assert self.world.losses is not None
+        if len(slot.contexts) > self.world.losses:
+            yield from self._applied(state, slot, Crash(self.world.now, slot.owner), False)
+        else:
+            lapsed = evolve(slot, lease_until=self.world.now)
+            yield from self._applied(state, lapsed, Expire(self.world.now), False)
 
     def _enabled_at(self, slot: Instance, now: int) -> tuple[set[Action], set[Action]]:
         self._set_aside(slot)
@@ -181,6 +200,7 @@ class Moves:
             isinstance(action, Wake)
             and slot.current is not None
             and slot.history[slot.current].kind == "sleep"
+            and self.world.losses is None
         ):
             # SLP-2: it may be the call in the new context that records the success
             yield Move(follow(state, evolve(slot, current=None)), must, "Wake", ("SLP-2",))
@@ -202,6 +222,8 @@ class Moves:
             if isinstance(reply, Impossible):
                 continue
             yield Move(follow(state, after), must, type(action).__name__, clauses)
+            if self.world.losses is not None:
+                continue
             if isinstance(action, Crash | Expire) and isinstance(after, Instance) and after.current:
                 again = evolve(after, current=None)  # CTX-3a: not parked on what a lost owner had begun
                 yield Move(follow(state, again), must, type(action).__name__, clauses)
@@ -416,6 +438,8 @@ class Moves:
         rests = end.request
         assert isinstance(rests, Rests)
         runs, marks = _went(state, here.passed[:-1] if rests.dead else here.passed)
+        if self.world.losses is not None:
+            runs = min(runs, 1)  # how often it was lost, nobody knows
         perhaps = state.perhaps
         if rests.dead:
             perhaps |= set(here.passed[-1].marks)  # what a turn still does once it is over is open (STP-6)

@@ -22,6 +22,7 @@ States = dict[State, tuple[str, ...]]
 """Possible states, each with the clauses of the moves that led to it."""
 
 MOST_STATES = 1_000  # beside one another; those that follow one another are counted once
+MOST_BESIDE_LOSSES = 400  # where owners may be lost at any moment, and nearly all that is possible is alike
 LONGEST_TRAIL = 24
 SHOWN = 8
 
@@ -83,16 +84,17 @@ class Track:
         """Everything that the Host may have brought about from these states; Unjudged when it is too much."""
         found = dict(states)
         pending, width = list(found), len(found)
+        most = MOST_STATES if self.world.losses is None else MOST_BESIDE_LOSSES
         while pending:
             state = pending.pop()
             moves = self.outlook(state).moves
             width += len(moves) > 1
             for move in moves:
-                if move.state not in found:
+                if move.state not in found and not self.world.beyond(move.state.effects):
                     found[move.state] = (*found[state], *move.clauses)[-LONGEST_TRAIL:]
                     pending.append(move.state)
-            if width > MOST_STATES:
-                raise Unjudged(f"more than {MOST_STATES} states are possible for {self.id!r}")
+            if width > most:
+                raise Unjudged(f"more than {most} states are possible for {self.id!r}")
         return found
 
     def close(self) -> None:

@@ -16,6 +16,10 @@ class World:
     framed: it may be `clock`, or as late as `clock + slack`. What waits for a deadline is taken to happen at
     the latest, what fixes one at either. So nothing late is ever refused, and nothing early admitted.
     `stamp` counts the changes after which something else may be possible.
+
+    Where `losses` are to be expected, an owner may be lost at any moment, and its effect be begun once more;
+    so many of the lost may stand beside an owner, not proven stopped. What the journal has counted when it is
+    read next is then a `ceiling` of what can have begun until then.
     """
 
     lease: int
@@ -23,6 +27,8 @@ class World:
     exact: bool = True
     whole_seconds: bool = False
     stance: Mapping[str, str] = field(default_factory=dict)
+    losses: int | None = None
+    ceiling: Mapping[str, int] | None = None
     clock: int = 0
     slack: int = 0
     gates: set[str] = field(default_factory=set)
@@ -44,6 +50,11 @@ class World:
     def late(self) -> int:
         """The latest that the instant may be, as the Host reads it (TIM-1)."""
         return self._read(self.clock + self.slack)
+
+    def beyond(self, effects: Mapping[str, int]) -> bool:
+        """Whether more has begun than the journal knows of."""
+        ceiling = self.ceiling
+        return ceiling is not None and any(count > ceiling.get(name, 0) for name, count in effects.items())
 
     def clock_at(self, instant: int) -> int:
         """What the clock shows when the Host first reads this instant or a later one."""

@@ -105,14 +105,7 @@ class ForkServer:
         self._control = ours
         self._lock = threading.Lock()
         self._answers = ours.makefile("rb")
-        search = [entry or os.getcwd() for entry in sys.path]
-        self._process = subprocess.Popen(
-            [sys.executable, "-u", "-c", _PROGRAM, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(search)},
-            start_new_session=True,
-        )
+        self._process = self._start(theirs.fileno())
         theirs.close()
         try:
             self._loaded = self._ask({"name": module.name, "path": module.path})
@@ -121,10 +114,22 @@ class ForkServer:
             self.close()
             raise
 
+    def _start(self, descriptor: int) -> Any:
+        """Start the server, with a session of its own, on a socket; gives what can be waited for."""
+        search = [entry or os.getcwd() for entry in sys.path]
+        return subprocess.Popen(
+            [sys.executable, "-u", "-c", _PROGRAM, str(descriptor)],
+            pass_fds=[descriptor],
+            stdin=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(search)},
+            start_new_session=True,
+        )
+
     @property
     def pid(self) -> int:
         """The process id of the server itself."""
-        return self._process.pid
+        pid: int = self._process.pid
+        return pid
 
     def require(self, name: str) -> None:
         """Close, and raise `CannotLoad`, if the module has no workflow class of this name (ABI-5)."""
@@ -186,7 +191,6 @@ class _Server:
 
     def serve(self) -> NoReturn:
         """Answer until the controller is gone, then kill everything."""
-        importlib.import_module("fencepost.contexts.child")  # once, instead of in every context
         waker, woken = socket.socketpair()
         waker.setblocking(False)
         woken.setblocking(False)
@@ -303,6 +307,11 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
+def serve(descriptor: int) -> NoReturn:
+    """Be a fork server, on the socket with this descriptor."""
+    _Server(socket.socket(fileno=descriptor)).serve()
+
+
 def main() -> NoReturn:
     """Serve on the socket whose descriptor is the first argument."""
-    _Server(socket.socket(fileno=int(sys.argv[1]))).serve()
+    serve(int(sys.argv[1]))
