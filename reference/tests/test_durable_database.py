@@ -17,7 +17,7 @@ from fencepost.durable import statements as sql
 from fencepost.durable.store import SchemaRefused, Store, StoreUnavailable, url_of
 from fencepost.durable.tables import METADATA, Scalars
 from fencepost.durable.unit import Unit
-from fencepost.machine.actions import Claim, Create, SendEvent
+from fencepost.machine.actions import Claim, Create, Purge, SendEvent, Terminate
 from fencepost.machine.replies import Accepted, Rejected
 from fencepost.machine.state import Instance
 from sqlalchemy import text, update
@@ -213,6 +213,31 @@ def test_what_was_cached_is_not_believed_against_the_row(store: Store) -> None:
     held = store.slot(("w", "a"))
     assert isinstance(held, Instance)
     assert held.accepted == 7
+
+
+def test_whoever_listens_hears_of_what_is_due_and_of_the_end_that_it_waits_for(store: Store) -> None:
+    due, ended, other = threading.Event(), threading.Event(), threading.Event()
+    with store.hears(due), store.hears(ended, ("w", "a")), store.hears(other, ("w", "b")):
+        create(store)
+        assert (due.is_set(), ended.is_set()) == (True, False)
+        store.perform(("w", "a"), Terminate)
+        assert (ended.is_set(), other.is_set()) == (True, False)
+    ended.clear()
+    store.perform(("w", "a"), Purge)
+    assert not ended.is_set()
+
+
+def test_a_file_says_that_another_process_has_written(store: Store, tmp_path: Path) -> None:
+    create(store)
+    before = store.stamp()
+    create(store, "b")
+    assert store.stamp() == before is not None  # one's own commits are heard of otherwise
+    other = Store(tmp_path / "fencepost.db")
+    other.slot(("w", "a"))
+    assert store.stamp() == before
+    create(other, "c")
+    assert store.stamp() != before
+    other.close()
 
 
 def test_calls_that_gather_are_one_transaction(store: Store) -> None:

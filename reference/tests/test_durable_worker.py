@@ -172,6 +172,14 @@ def test_it_runs_what_callers_create(place: Place) -> None:
 
 
 @pytest.mark.usefixtures("worker")
+def test_an_end_is_decided_and_published_in_one_commit(place: Place) -> None:
+    handle = place.start("steps")
+    handle.wait(DEADLINE)
+    (row,) = place.host.store.rows(select(sql.instances))
+    assert row.outcome_at == row.terminal_at  # the instant of their transaction
+
+
+@pytest.mark.usefixtures("worker")
 def test_what_is_parked_has_no_context_and_wakes(place: Place) -> None:
     handle = place.start("parks")
     until(lambda: handle.status()["status"] == "sleeping")
