@@ -318,6 +318,7 @@ def test_a_worker_waits_for_its_database_and_does_nothing_twice(
         caller.close()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process that runs already")
 def test_a_worker_whose_files_cannot_grow_waits_and_says_so_once(tmp_path: Path) -> None:
     """The write of a commit itself fails, in another process, as on a disk that is full."""
     (tmp_path / "program.py").write_text(MODULE)
