@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -67,6 +68,22 @@ def self_test(session: nox.Session) -> None:
     """Faulty hosts must be caught, fair ones left alone; the page of the docs is written anew."""
     prepare(session)
     session.run("fencepost", "self-test", "--page", "docs/kill-table.md", *session.posargs)
+
+
+@nox.session
+def crashes(session: nox.Session) -> None:
+    """The durable Host under thousands of kills and pauses, on SQLite and on PostgreSQL: see docs/crashes.md.
+
+    FENCEPOST_POSTGRES names the second. `nox -s crashes -- --kills 50 --instances 30` is a smaller one.
+    """
+    database = os.environ.get("FENCEPOST_POSTGRES")
+    if not database:
+        session.error("set FENCEPOST_POSTGRES to the URL of a database in which a schema can be made")
+    prepare(session)
+    for place in ((), ("--db", database)):
+        for pauses in ((), ("--pauses",)):
+            campaign = ("python", "-m", "fencepost_conformance.campaign")
+            session.run(*campaign, *place, *pauses, *session.posargs)
 
 
 @nox.session

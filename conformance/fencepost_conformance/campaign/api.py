@@ -1,0 +1,44 @@
+"""The Host API process of a campaign: the whole Host of `fencepost serve --api`, over one database.
+
+It runs contexts of its own, in Node, of the same instances as the workers do; and it takes the calls of
+callers, through a Worker that is deployed on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+
+from fencepost.api.access import granted
+from fencepost.api.artifacts import source
+from fencepost.api.host import ApiHost
+from fencepost.serve import server
+
+from .worker import follow_parent
+
+SECRET = "FENCEPOST_CAMPAIGN_OWNER"
+GRANTS = (f"owner={SECRET}",)
+
+
+def serve(place: str, folder: str, port: int, secret: str) -> None:
+    """Serve on this port of loopback, with bundles from a folder, until SIGTERM comes."""
+    follow_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with server.listen(port) as listening:
+        origin = f"http://{server.ADDRESS}:{port}"
+        host = ApiHost(
+            origin, granted(GRANTS, {SECRET: secret}), [source(folder)], place=place, log=subprocess.DEVNULL
+        )
+        try:
+            asyncio.run(_served(host, listening))
+        finally:
+            host.close()
+
+
+async def _served(host: ApiHost, listening: socket.socket) -> None:
+    async def end() -> None:
+        await asyncio.to_thread(host.close)
+
+    await server.run(host.app, listening, host.until_closed, end, lambda: None)
