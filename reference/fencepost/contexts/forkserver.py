@@ -191,6 +191,7 @@ class _Server:
 
     def serve(self) -> NoReturn:
         """Answer until the controller is gone, then kill everything."""
+        importlib.import_module("fencepost.contexts.child")  # once, instead of in every context
         waker, woken = socket.socketpair()
         waker.setblocking(False)
         woken.setblocking(False)
