@@ -159,12 +159,19 @@ class Slot:
         os.kill(self.process.pid, signal.SIGCONT)
         self.tally.pauses[label] += 1
 
+    def _go_on(self) -> None:
+        """Let a process go on that has come by a point at which it was to stand still, later than awaited."""
+        if _state(self.process.pid) == "T":
+            os.kill(self.process.pid, signal.SIGCONT)
+
     def _end(self) -> None:
         """Keep what is left alive until the end, and see how it ends."""
         while not self.over.is_set() and self.exit_code is None and self.calm.is_set():
+            self._go_on()
             self.over.wait(_LOOK_SECONDS)
         if self.exit_code is None:
             self.process.terminate()
+            self._go_on()
             self.await_end()
         code = self.exit_code
         if code == LOST:
