@@ -251,7 +251,7 @@ class DurableAdapter(ManagedThroughApi):
                         return
                     self._worker.ask("go")
                 if now_moved != moved:
-                    moved, since, pause = now_moved, time.monotonic(), _FIRST_LOOK_SECONDS
+                    moved, since = now_moved, time.monotonic()
                 time.sleep(pause)
                 pause = min(2 * pause, _LAST_LOOK_SECONDS)
             raise AdapterFault(f"the Host does not come to rest: {why}")
