@@ -8,6 +8,7 @@ says what to send, and ends its connection.
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -20,6 +21,14 @@ JSON = "application/json"
 _END_OF_HEAD = b"\r\n\r\n"
 _HEAD_LIMIT = 1 << 16  # bytes of a request line with its headers
 _JOIN_SECONDS = 5.0
+
+
+def reserved() -> socket.socket:
+    """A free port, kept for servers that come and go: nobody else is given it while this socket is open."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind((HOST, 0))
+    return held
 
 
 class Reply(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from click.testing import CliRunner
 from fencepost_conformance import hosts
 from fencepost_conformance.cli import application
 from fencepost_conformance.host_api import HostApi
+from fencepost_conformance.loopback import reserved
 from fencepost_conformance.runner import run_scenario
 from fencepost_conformance.scenario import load
 
@@ -32,17 +32,17 @@ SECRETS = {
 }
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@pytest.fixture
+def port() -> Iterator[int]:
+    with reserved() as held:
+        yield int(held.getsockname()[1])
 
 
 @pytest.fixture
-def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def address(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> str:
     for name, secret in SECRETS.items():
         monkeypatch.setenv(name, secret)
-    port, folder = free_port(), tmp_path / "bundles"
+    folder = tmp_path / "bundles"
     folder.mkdir()
     command = [
         *PROGRAM, "--port", str(port), "--bundles", str(folder), "--data", str(tmp_path / "data"),

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 from fencepost_conformance import adapter_check
 from fencepost_conformance.cli.application import application
+from fencepost_conformance.loopback import reserved
 
 GUIDE = Path(__file__).parents[2] / "docs" / "host.md"
 PORT = "8080"
@@ -51,9 +52,8 @@ def place(tmp_path, monkeypatch, free_port):
 
 @pytest.fixture
 def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return str(taken.getsockname()[1])
+    with reserved() as held:
+        yield str(held.getsockname()[1])
 
 
 @pytest.fixture

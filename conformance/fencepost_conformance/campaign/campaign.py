@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import socket
 import tempfile
 import threading
 import time
@@ -22,6 +21,7 @@ from ..adapter import AdapterFault, Setup
 from ..host_api import HostApi
 from ..hosts.api_probe import Deployed
 from ..journal import Journal
+from ..loopback import reserved
 from ..probe import load
 from ..probe_bundle import Bundles
 from . import database, plans
@@ -115,6 +115,7 @@ class _Campaign:
         self._secret = os.environ[SECRET] = secrets.token_urlsafe(32)
         prepare()
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fencepost-")))
+        self._port = stack.enter_context(reserved())
         self._journal = CampaignJournal(plans.chance(options.seed, "effects"))
         stack.callback(self._journal.close)
         api, self._uid = self._deployed(folder)
@@ -133,9 +134,7 @@ class _Campaign:
 
     def _deployed(self, folder: Path) -> tuple[ThroughApi, str]:
         """The API process, with the probe deployed on it: who calls through it, and the Workflow's UID."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
+        port = int(self._port.getsockname()[1])
         calling = threading.Event()
         slot = ApiSlot(
             0, self.tally, self._calm, self._over,
