@@ -55,6 +55,7 @@ def kept() -> Iterator[Mapping[str, Sequence[Call]]]:
             made[key] = Call(function, arguments, named, _outcome(function, arguments, named))
 
     calls: dict[str, list[Call]] = {}
+    forget()
     sys.settrace(begins)
     try:
         yield calls
@@ -70,14 +71,23 @@ def modules() -> list[ModuleType]:
 
 
 def functions(module: ModuleType) -> Iterator[FunctionType]:
-    """The functions of a module, inside of its classes too; those that remember results forget them."""
-    owners = [module, *(each for each in vars(module).values() if isinstance(each, type))]
-    for value in [each for owner in owners for each in vars(owner).values()]:
-        if hasattr(value, "cache_clear"):
-            value.cache_clear()
+    """The functions of a module, inside of its classes too."""
+    for value in _members(module):
         function: Any = inspect.unwrap(value.fget if isinstance(value, property) else value)
         if isinstance(function, FunctionType) and function.__code__.co_filename == module.__file__:
             yield function
+
+
+def forget() -> None:
+    """Have whatever remembers results forget them, so that each scenario asks for itself."""
+    for value in [each for module in modules() for each in _members(module)]:
+        if hasattr(value, "cache_clear"):
+            value.cache_clear()
+
+
+def _members(module: ModuleType) -> list[Any]:
+    owners = [module, *(each for each in vars(module).values() if isinstance(each, type))]
+    return [each for owner in owners for each in vars(owner).values()]
 
 
 def name_of(function: FunctionType) -> str:

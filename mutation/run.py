@@ -143,6 +143,7 @@ def swapped(module: str, before: str, after: str) -> list[str]:
         if old[name] != new[name]:
             function.__code__ = new[name]
             changed.append(asked.name_of(function))
+    asked.forget()
     return changed
 
 
