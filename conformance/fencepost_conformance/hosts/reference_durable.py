@@ -270,6 +270,8 @@ class DurableAdapter(ManagedThroughApi):
             each = known.get((id, token))
             if each is None:
                 return f"context {token} of {id} is of no worker", moved
+            if each["dying"]:
+                return f"context {token} of {id} was killed, and its worker has yet to see it", moved
             if each["pid"] in ticking and not fenced:
                 return f"a timer of {id} has fired", moved
             rests = id in self._board.stuck if fenced else each["quiet"] or each["pid"] in standing

@@ -246,6 +246,7 @@ class SteeredWorker(Deployed):
                 "pid": each.pid,
                 "quiet": context in self.quiet_ones,
                 "frozen": context in self.frozen,
+                "dying": context in self._killed,
             }
             for context, each in running
         ]
