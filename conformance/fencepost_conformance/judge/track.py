@@ -22,7 +22,7 @@ States = dict[State, tuple[str, ...]]
 """Possible states, each with the clauses of the moves that led to it."""
 
 MOST_STATES = 1_000  # beside one another; those that follow one another are counted once
-MOST_BESIDE_LOSSES = 200  # where owners may be lost at any moment, and nearly all that is possible is alike
+MOST_BESIDE_LOSSES = 400  # where owners may be lost at any moment, and nearly all that is possible is alike
 LONGEST_TRAIL = 24
 SHOWN = 8
 
