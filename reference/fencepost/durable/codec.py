@@ -140,13 +140,8 @@ def _changed_steps(before: Instance, after: Instance) -> tuple[list[dict[str, An
     if old is new:
         return [], []
     gone = [name for name in old if name not in new]
-    moved = bool(gone)  # then the places of those behind it are others
-    put = [
-        step_row(name, step, at)
-        for at, (name, step) in enumerate(new.items())
-        if moved or old.get(name) is not step
-    ]
-    return put, gone
+    changed = set(new if gone else new.changed(old))  # the places of those behind a gap are others
+    return [step_row(name, new[name], at) for at, name in enumerate(new) if name in changed], gone
 
 
 def _changed_events(old: tuple[Event, ...], new: tuple[Event, ...]) -> tuple[list[dict[str, Any]], list[int]]:

@@ -126,10 +126,9 @@ class _Change(NamedTuple):
 
 
 def _settled(was: Instance, after: Instance, action: Action, reply: Reply) -> Iterator[Entry]:
-    for name, step in after.history.items():
-        old = was.history.get(name)
-        if old is not step:
-            yield from _OUTCOMES[step.kind](_Change(name, old, step, was, after, action, reply))
+    for name in after.history.changed(was.history):
+        old, step = was.history.get(name), after.history[name]
+        yield from _OUTCOMES[step.kind](_Change(name, old, step, was, after, action, reply))
 
 
 def _attempt(change: _Change) -> Iterator[Entry]:
