@@ -6,23 +6,21 @@ settled. So a wake at the deadline's own instant, or a context beside one that i
 What an owner's code proposes must happen while it is the owner, and may while it is fenced and not stopped.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from fencepost import documents
-from fencepost.contexts.execution import ProposeCommit, ProposePark, ProposeSettle
+from fencepost.contexts.execution import Proposal, ProposeCommit, ProposePark, ProposeSettle
+from fencepost.host.proposals import action_of
 from fencepost.machine import Transition, apply, enabled, next_instant
 from fencepost.machine.actions import (
     Action,
     Claim,
-    CommitAttempt,
     Crash,
     EndLifetime,
     Expire,
-    Park,
     Purge,
-    Settle,
     StopAck,
     Terminate,
     Wake,
@@ -293,18 +291,11 @@ class Moves:
     def _propose(
         self, state: State, slot: Instance, place: int, token: int, rests: Rests, owns: bool
     ) -> Iterator[Move]:
-        proposal, now = rests.proposal, self.world.now
-        action: Action
-        if isinstance(proposal, ProposeCommit):
-            action = CommitAttempt(now, token, proposal.result, proposal.failed)
-            before, after, name = "effect-end", "committed", proposal.name
-        elif isinstance(proposal, ProposeSettle):
-            action = Settle(now, token, proposal.result, proposal.threw, proposal.provenance)
-            before, after, name = "settled", "", ""
-        else:
-            assert isinstance(proposal, ProposePark)
-            action = Park(now, token)
-            before, after, name = "", "parked", proposal.name
+        proposal = rests.proposal
+        assert proposal is not None
+        action = action_of(self.world.now, token, proposal)
+        before, after = _POINTS[type(proposal)]
+        name = proposal.name if isinstance(proposal, ProposeCommit | ProposePark) else ""
         mind = state.minds[place]
         trap = None if mind.caught else _trap(state, before, name or None)
         if trap is not None:
@@ -342,7 +333,7 @@ class Moves:
                 continue
             if not mind.caught and _trap(state, "effect-end", proposal.name) is not None:
                 continue
-            action = CommitAttempt(self.world.now, token, proposal.result, proposal.failed)
+            action = action_of(self.world.now, token, proposal)
             for moved, reply, _ in self.transitions(slot, action):
                 if not isinstance(reply, Impossible | Fenced | Stopped):
                     yield _unheard(state, moved, place, ("deliver", reply))
@@ -454,6 +445,13 @@ def _unheard(state: State, moved: Slot, place: int, heard: Input) -> State:
     """The state after a report was taken, of which its code has yet to hear."""
     return follow(state, moved, minds=set_mind(state, place, evolve(state.minds[place], due=heard)))
 
+
+_POINTS: Mapping[type[Proposal], tuple[str, str]] = {
+    ProposeCommit: ("effect-end", "committed"),
+    ProposeSettle: ("settled", ""),
+    ProposePark: ("", "parked"),
+}
+"""The points that an owner comes by before and behind what it reports."""
 
 ANY_MARK = "*"
 """Among `perhaps`: any mark of the scenario."""

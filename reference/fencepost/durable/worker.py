@@ -21,7 +21,7 @@ from typing import Any
 
 from sqlalchemy import delete, select, update
 
-from fencepost.contexts.execution import Proposal, ProposeCommit, ProposeSettle
+from fencepost.contexts.execution import Proposal, ProposeSettle
 from fencepost.contexts.forkserver import ServerLost
 from fencepost.durable import processes
 from fencepost.durable import statements as sql
@@ -30,17 +30,15 @@ from fencepost.durable.store import Store, StoreUnavailable
 from fencepost.durable.unit import ActionAt, Applied, Unit
 from fencepost.host.engine import LEASE_SECONDS, Key
 from fencepost.host.launching import Code, Launcher, Running
+from fencepost.host.proposals import action_of
 from fencepost.machine import Slot, enabled
 from fencepost.machine.actions import (
     Action,
     BeginStep,
     Claim,
-    CommitAttempt,
     Crash,
     EndLifetime,
-    Park,
     Renew,
-    Settle,
     StopAck,
     Wake,
 )
@@ -352,7 +350,7 @@ class Worker:
     def propose(self, key: Key, token: int, proposal: Proposal) -> Reply:
         """A proposal of a context; called by its thread. ValueError if it has no place there."""
         stopped = isinstance(proposal, ProposeSettle) and self._stop_settled((key, token))
-        return self.report(key, token, lambda now: _action(now, token, proposal), stopped)
+        return self.report(key, token, lambda now: action_of(now, token, proposal), stopped)
 
     def _stop_settled(self, context: Context) -> bool:
         """Stop a context whose run is over, whatever is said to it: so one commit decides and publishes."""
@@ -423,15 +421,6 @@ def _reported(unit: Unit, key: Key, token: int, make: ActionAt, stopped: bool) -
     if stopped:
         unit.perform(key, lambda now: StopAck(now, token))
     return applied
-
-
-def _action(now: int, token: int, proposal: Proposal) -> Action:
-    """What a proposal is to the machine."""
-    if isinstance(proposal, ProposeCommit):
-        return CommitAttempt(now, token, proposal.result, proposal.failed)
-    if isinstance(proposal, ProposeSettle):
-        return Settle(now, token, proposal.result, proposal.threw, proposal.provenance)
-    return Park(now, token)
 
 
 __all__ = ["CONTEXTS", "Code", "Worker"]

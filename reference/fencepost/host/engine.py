@@ -12,7 +12,6 @@ from typing import Any
 
 from fencepost import documents
 from fencepost.admission import admit
-from fencepost.contexts.execution import Proposal, ProposeCommit, ProposeSettle
 from fencepost.history import Entry, History, entries
 from fencepost.host.calls import CallError, accepted, status_document
 from fencepost.host.commands import Command, Under
@@ -23,16 +22,13 @@ from fencepost.machine.actions import (
     Action,
     Claim,
     Close,
-    CommitAttempt,
     Create,
     Document,
     EndLifetime,
     Get,
-    Park,
     Purge,
     ReadStatus,
     SendEvent,
-    Settle,
     StopAck,
     Terminate,
     Wake,
@@ -307,11 +303,3 @@ class Engine:
                 return Claim(action.now, action.token, version, action.lease_until)
             return action
         return None
-
-    def action_of(self, token: int, proposal: Proposal) -> Action:
-        """What a proposal of the context with this token is to the machine."""
-        if isinstance(proposal, ProposeCommit):
-            return CommitAttempt(self.now, token, proposal.result, proposal.failed)
-        if isinstance(proposal, ProposeSettle):
-            return Settle(self.now, token, proposal.result, proposal.threw, proposal.provenance)
-        return Park(self.now, token)

@@ -21,6 +21,7 @@ from fencepost.host.calls import CallError, Moment
 from fencepost.host.engine import LEASE_SECONDS, Engine, Key
 from fencepost.host.launching import Running
 from fencepost.host.observation import Sighting, Snapshot, Trace
+from fencepost.host.proposals import action_of
 from fencepost.machine import Rules, Transition, next_instant, status_of
 from fencepost.machine.actions import Action, BeginStep, Claim, Crash, Get, ReadStatus, Renew
 from fencepost.machine.replies import Fenced, Impossible, Reply
@@ -288,7 +289,7 @@ class RunningHost(Engine):
     def propose(self, key: Key, token: int, proposal: Proposal) -> Reply:
         """A proposal of a context; called by its thread. ValueError if it has no place there."""
         with self.lock:
-            reply = self._apply(key, token, self.action_of(token, proposal))
+            reply = self._apply(key, token, action_of(self.now, token, proposal))
             if not reply.refused:
                 self._crashes.forget(key)
             return reply

@@ -33,6 +33,7 @@ from fencepost.host.back_off import BackOff
 from fencepost.host.calls import CallError, Moment
 from fencepost.host.engine import LEASE_SECONDS, Engine, Key
 from fencepost.host.instruments import Deed, Traps, parse_point
+from fencepost.host.proposals import action_of
 from fencepost.machine import Rules, Transition, status_of
 from fencepost.machine.actions import (
     Action,
@@ -375,7 +376,7 @@ class VirtualHost(Engine):
             self.faulty.add(owner.key)
             self._lose(owner)
             return
-        reply = self.perform(owner.key, self.action_of(owner.token, proposal))
+        reply = self.perform(owner.key, action_of(self.now, owner.token, proposal))
         if not reply.refused:
             self._back_off.forget(owner.key)
         owner.execution.deliver(reply)
