@@ -39,7 +39,7 @@ from fencepost.host.engine import Key
 from fencepost.host.launching import Code, Forks
 from fencepost.machine.actions import Claim, Wake
 from fencepost.machine.replies import Fenced, Recorded, Reply, Run, Stopped
-from fencepost.machine.state import Instance, Kind
+from fencepost.machine.state import Kind
 from sqlalchemy import Connection, event
 
 from . import faults
@@ -208,4 +208,4 @@ def follow_parent() -> None:
     threading.Thread(target=follow, daemon=True).start()
 
 
-__all__ = ["CampaignWorker", "Instance", "Trapped", "follow_parent", "work"]
+__all__ = ["CampaignWorker", "Trapped", "follow_parent", "work"]

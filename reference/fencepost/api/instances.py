@@ -121,9 +121,8 @@ class Instances:
 
     def look_again(self) -> None:
         """Look at every live instance: what could not be started may be startable now."""
-        now = self._database.now()
         for each in of_kind(self._state(), "DurableWorkflow"):
-            self._database.run(sql.LOOK_AGAIN, {"of": each.uid, "at": now})
+            self._database.look_again(each.uid)
         self._worker.wake()
 
     def contexts(self) -> Mapping[str, int]:

@@ -4,6 +4,7 @@ It runs nothing. What it accepts is durable when it answers, and whichever worke
 it. A call that has to wait for an end looks at the store whenever somebody has written, and now and then.
 """
 
+import contextlib
 import math
 import threading
 import time
@@ -92,6 +93,15 @@ class Handle:
                 pause = min(2 * pause, _LAST_LOOK_SECONDS)
 
 
+@contextlib.contextmanager
+def _reached() -> Iterator[None]:
+    """Reject with `backend_unavailable` what the store cannot do (BND-8)."""
+    try:
+        yield
+    except StoreUnavailable as error:
+        raise CallError("backend_unavailable", str(error)) from error  # BND-8
+
+
 def _keepable(key: Key) -> Key:
     """The key, or one under which nothing is ever held, where an id is no text that could be kept (BND-9)."""
     return key if documents.scalars(key[1]) is not None else (key[0], "")
@@ -145,20 +155,16 @@ class DurableHost(Engine):
 
     def slot(self, key: Key) -> Slot:
         """What is kept under a key; `backend_unavailable` when it cannot be told (BND-8)."""
-        try:
+        with _reached():
             return self.store.slot(_keepable(key))
-        except StoreUnavailable as error:
-            raise CallError("backend_unavailable", str(error)) from error  # BND-8
 
     def perform(self, key: Key, action: Action) -> Reply:
         """Apply one action, durably, and tell who waits for it."""
-        try:
-            writes = not isinstance(action, Get | ReadStatus)
+        writes = not isinstance(action, Get | ReadStatus)
+        with _reached():
             applied = self.store.transact(
                 lambda unit: unit.perform(_keepable(key), lambda now: evolve(action, now=now)), writes
             )
-        except StoreUnavailable as error:
-            raise CallError("backend_unavailable", str(error)) from error  # BND-8
         state = applied.transition.state
         if isinstance(state, Instance) and state.terminal is not None:
             self.flights.land(key)
@@ -167,19 +173,15 @@ class DurableHost(Engine):
     def once(self, key: Key, action: Action, command: Command) -> Reply:
         """Apply an action and keep its command in one transaction, or answer as before."""
         kept = _keepable(key)
-        try:
+        with _reached():
             return self.store.transact(
                 lambda unit: unit.once(kept, lambda now: evolve(action, now=now), command)
             )
-        except StoreUnavailable as error:
-            raise CallError("backend_unavailable", str(error)) from error  # BND-8
 
     def history(self, id: Any) -> History:
         """The history of the run that is held under an id, for diagnosis; `unknown_instance`."""
-        try:
+        with _reached():
             found = self.store.history(self.key(id))
-        except StoreUnavailable as error:
-            raise CallError("backend_unavailable", str(error)) from error  # BND-8
         if found is None:
             raise CallError(UNKNOWN.name, UNKNOWN.message)
         return found

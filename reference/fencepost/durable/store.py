@@ -167,9 +167,9 @@ class Store:
 
     # -- what is done with it --------------------------------------------------------------------------
 
-    def perform(self, key: Key, make: ActionAt, worker: str | None = None, back_off: bool = False) -> Applied:
-        """Apply one action, durably, at the instant of its transaction."""
-        return self.transact(lambda unit: unit.perform(key, make, worker, back_off))
+    def perform(self, key: Key, make: ActionAt, worker: str | None = None) -> Applied:
+        """Apply one action, durably, at the instant of its transaction; `worker` is who claims."""
+        return self.transact(lambda unit: unit.perform(key, make, worker))
 
     def slot(self, key: Key) -> Slot:
         """The state under a key."""
@@ -202,11 +202,6 @@ class Store:
         """The rows of one query."""
         found: Sequence[Any] = self.transact(lambda unit: unit.run(statement, values).all(), writes=False)
         return found
-
-    def next_due(self, uid: str) -> int | None:
-        """The first instant at which an instance of a resource is due (milliseconds), by the index."""
-        found = self.rows(sql.NEXT_DUE, {"uid": uid})
-        return found[0][0] if found else None
 
     def look_again(self, uid: str) -> None:
         """Have every live instance of a resource looked at, because something else has changed."""
