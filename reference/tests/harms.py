@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 from fencepost.durable.store import Store
 from sqlalchemy import event
 
@@ -200,3 +201,13 @@ def server_read_only(folder: Path) -> Database:
 
     event.listen(store._engine, "connect", lambda driver, _: say(driver))
     return Database(store, POSTGRES, lambda: turn(True), lambda: turn(False), "read-only transaction")
+
+
+HARMS = [
+    full,
+    read_only,
+    locked,
+    pytest.param(lost, marks=pytest.mark.postgresql),
+    pytest.param(server_read_only, marks=pytest.mark.postgresql),
+]
+"""Every harm, as parameters of a test."""

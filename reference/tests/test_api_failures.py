@@ -26,18 +26,11 @@ from fencepost.api.kept import Kept
 from fencepost.durable.store import Store
 from fencepost.management import forms
 from fencepost.management.state import Rules
-from harms import Database, full, locked, lost, read_only, server_read_only
+from harms import HARMS, Database, full, locked, lost, read_only
 
 DEADLINE = 20.0
 BUNDLE = forms.URLS["WorkerBundle"]
 BIG = {"x": "x" * 60_000}
-HARMS = [
-    full,
-    read_only,
-    locked,
-    pytest.param(lost, marks=pytest.mark.postgresql),
-    pytest.param(server_read_only, marks=pytest.mark.postgresql),
-]
 
 
 @dataclass

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from fencepost.contexts.forkserver import Export, Module
@@ -25,21 +25,12 @@ from fencepost.host.calls import CallError
 from fencepost.host.launching import Code, Forks
 from fencepost.machine.actions import Create, SendEvent
 from fencepost.machine.state import Instance
-from harms import Database, full, locked, lost, read_only, server_read_only
+from harms import HARMS, Database, full, lost, read_only
+from waiting import until
 
 DEADLINE = 20.0
 BIG = {"x": "x" * 60_000}
 """More than what is left on a page."""
-
-Value = TypeVar("Value")
-
-HARMS = [
-    full,
-    read_only,
-    locked,
-    pytest.param(lost, marks=pytest.mark.postgresql),
-    pytest.param(server_read_only, marks=pytest.mark.postgresql),
-]
 
 
 @pytest.fixture(params=HARMS, ids=lambda made: made.__name__)
@@ -72,14 +63,6 @@ def refused(call: Callable[[], object], why: str = "") -> None:
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
     """What the store has said, by its levels."""
     return [record.levelname for record in caplog.records if record.name == "fencepost.store"]
-
-
-def until(look: Callable[[], Value]) -> Value:
-    given_up = time.monotonic() + DEADLINE
-    while not (value := look()):
-        assert time.monotonic() < given_up, "it did not come about"
-        time.sleep(0.005)
-    return value
 
 
 def test_every_call_that_cannot_be_kept_is_refused_and_nothing_that_was_answered_is_lost(

@@ -10,9 +10,9 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from fencepost.contexts.forkserver import Export, Module
@@ -26,10 +26,10 @@ from fencepost.machine.actions import Claim, CommitAttempt
 from fencepost.machine.replies import Fenced
 from fencepost.machine.state import Instance
 from sqlalchemy import select
+from waiting import until
 
 UID = "workflow-1"
 DEADLINE = 20.0
-Value = TypeVar("Value")
 
 MODULE = """
 import os, time
@@ -94,15 +94,6 @@ signal.signal(signal.SIGTERM, lambda *_: worker.close())
 print("ready", flush=True)
 worker.run()
 """
-
-
-def until(look: Callable[[], Value]) -> Value:
-    """The first true value; looks again and again."""
-    given_up = time.monotonic() + DEADLINE
-    while not (value := look()):
-        assert time.monotonic() < given_up, "it did not come about"
-        time.sleep(0.005)
-    return value
 
 
 class Place:

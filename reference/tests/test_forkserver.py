@@ -6,22 +6,15 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fencepost import Host
 from fencepost.contexts.forkserver import ForkServer, Module, ServerLost
+from waiting import until
 
 DEADLINE = 20.0
-
-
-def until(condition: Callable[[], bool]) -> None:
-    given_up, pause = time.monotonic() + DEADLINE, threading.Event()
-    while not condition():
-        assert time.monotonic() < given_up, "the condition never held"
-        pause.wait(0.005)
 
 
 def gone(pid: int) -> bool:

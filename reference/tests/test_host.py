@@ -20,18 +20,10 @@ from typing import Any
 import pytest
 from fencepost import CallError, Handle, Host
 from fencepost.machine.state import Instance, Succeeded
+from waiting import until
 
 DEADLINE = 20.0
 TESTS = Path(__file__).parent
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    """The first true value of a condition."""
-    given_up, pause = time.monotonic() + DEADLINE, threading.Event()
-    while not (value := condition()):
-        assert time.monotonic() < given_up, "the condition never held"
-        pause.wait(0.005)
-    return value
 
 
 def alive(pid: int) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import threading
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import waiting
 from fencepost import Handle
 from fencepost.contexts import network
 from fencepost.contexts.forkserver import CannotLoad
@@ -65,13 +65,7 @@ export const notAClass = 1;
 """
 
 
-def until(condition: Callable[[], Any]) -> Any:
-    """The first true value of a condition."""
-    given_up, pause = time.monotonic() + DEADLINE, threading.Event()
-    while not (value := condition()):
-        assert time.monotonic() < given_up, "the condition never held"
-        pause.wait(0.005)
-    return value
+until = partial(waiting.until, seconds=DEADLINE)
 
 
 def gone(pid: int) -> bool:

@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import pytest
 from fencepost.contexts import node_process
 from fencepost.contexts.node_process import NodeProcess, Pool, ProcessLost
 from fencepost.contexts.node_tools import node
+from waiting import until
 
 DEADLINE = 20.0
 
@@ -63,13 +62,6 @@ def alive(pid: int) -> bool:
         return False
     stat = Path(f"/proc/{pid}/stat")
     return not (stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "Z")
-
-
-def until(condition: Callable[[], bool]) -> None:
-    given_up, pause = time.monotonic() + DEADLINE, threading.Event()
-    while not condition():
-        assert time.monotonic() < given_up, "the condition never held"
-        pause.wait(0.005)
 
 
 @pytest.fixture(scope="module")
