@@ -322,6 +322,7 @@ def test_what_no_process_could_load_is_refused(workflows: Any) -> None:
 
 SCRIPT = """
     import os
+    import signal
     from fencepost import Host
 
     class Spin:
@@ -336,6 +337,7 @@ SCRIPT = """
                 pass
 
     if __name__ == "__main__":
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in background jobs
         with Host(Spin) as host:
             print(host.start({"return": True}).wait(20)["status"], host._server._process.pid, flush=True)
             host.start().wait()
