@@ -16,6 +16,7 @@ from fencepost.machine.actions import BeginStep, CommitAttempt, Create, EndLifet
 from fencepost.machine.replies import Accepted, BadArgument, Pending, Recorded, Replaying, Run
 from fencepost.machine.state import Succeeded
 
+from ..judge.contents import mappings
 from ..observations import Observation
 
 # a key or a word somewhere in a program -> the clauses that a program with it tries
@@ -191,21 +192,13 @@ def _oddities(value: Any) -> Iterator[str]:
             yield from _oddities(child)
 
 
-def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(value, Mapping):
-        yield value
-    children = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    for child in children:
-        yield from _mappings(child)
-
-
 def _loops(document: Mapping[str, Any]) -> int:
-    turns = (each["repeat"] for each in _mappings(document.get("programs", {})) if "repeat" in each)
+    turns = (each["repeat"] for each in mappings(document.get("programs", {})) if "repeat" in each)
     return max((each for each in turns if isinstance(each, int)), default=0)
 
 
 def _rethrows_inside(document: Mapping[str, Any]) -> bool:
-    nested = (each.get("nested") for each in _mappings(document.get("programs", {})))
+    nested = (each.get("nested") for each in mappings(document.get("programs", {})))
     return any(isinstance(each, Mapping) and "rethrow" in each for each in nested)
 
 

@@ -147,7 +147,7 @@ def of_contents(schedule: Sequence[Mapping[str, Any]], programs: Mapping[str, An
 
 
 def _everything(schedule: Sequence[Mapping[str, Any]], programs: Mapping[str, Any]) -> Iterator[Named]:
-    for mapping in _mappings([schedule, programs]):
+    for mapping in mappings([schedule, programs]):
         for key, argument in mapping.items():
             if key in ("$oddity", "oddity") and isinstance(argument, str):
                 yield ODDITIES.get(argument, _OTHER_ODDITY)
@@ -155,18 +155,19 @@ def _everything(schedule: Sequence[Mapping[str, Any]], programs: Mapping[str, An
                 yield KEYS[key]
     yield from _of_entries(schedule)
     yield from _of_texts(programs)
-    for operation in _mappings(programs):
+    for operation in mappings(programs):
         yield from _of_operation(operation)
     if any("restart" in entry for entry in schedule):
         yield from (
-            _AT_A_RESTART[kind] for kind in _AT_A_RESTART if any(kind in each for each in _mappings(programs))
+            _AT_A_RESTART[kind] for kind in _AT_A_RESTART if any(kind in each for each in mappings(programs))
         )
-    names = [each[kind] for each in _mappings(programs) for kind in ("do", "sleep", "wait") if kind in each]
+    names = [each[kind] for each in mappings(programs) for kind in ("do", "sleep", "wait") if kind in each]
     if _has_twins(names):
         yield _TWINS
 
 
-def _mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Every object inside of a value, itself among them, at any depth; in no order."""
     pending = [value]
     while pending:
         each = pending.pop()
