@@ -12,6 +12,7 @@ import selectors
 import socket
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,8 +20,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from fencepost.api.kept import Kept
 from fencepost.durable.store import Store
-from sqlalchemy import event
+from fencepost.management.state import Rules
+from sqlalchemy import event, text
+from sqlalchemy.engine import make_url
 
 POSTGRES = os.environ.get("FENCEPOST_POSTGRES", "")
 
@@ -184,13 +188,12 @@ def lost(folder: Path) -> Database:
     return Database(Store(relay.url), POSTGRES, relay.cut, relay.mend, ".", reads=False, ends=[relay.close])
 
 
-def server_read_only(folder: Path) -> Database:
-    """The database of PostgreSQL takes no changes, as one that stands by does."""
-    store = Store(POSTGRES)
+def _server(url: str, setting: str, why: str, ends: list[Callable[[], None]] | None = None) -> Database:
+    store = Store(url)
     harmed = False
 
     def say(driver: Any) -> None:
-        driver.execute(f"SET default_transaction_read_only = {'on' if harmed else 'off'}")
+        driver.execute(f"SET {setting} = {'on' if harmed else 'off'}")
         driver.commit()
 
     def turn(on: bool) -> None:
@@ -200,7 +203,42 @@ def server_read_only(folder: Path) -> Database:
             say(store._connection.connection.dbapi_connection)
 
     event.listen(store._engine, "connect", lambda driver, _: say(driver))
-    return Database(store, POSTGRES, lambda: turn(True), lambda: turn(False), "read-only transaction")
+    return Database(store, url, lambda: turn(True), lambda: turn(False), why, ends=ends or [])
+
+
+def server_read_only(folder: Path) -> Database:
+    """The database of PostgreSQL takes no changes, as one that stands by does."""
+    return _server(POSTGRES, "default_transaction_read_only", "read-only transaction")
+
+
+FILL = """
+CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF current_setting('fencepost.filled', true) = 'on' THEN
+        RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
+    END IF;
+    RETURN coalesce(NEW, OLD);
+END $$
+"""
+
+
+def server_full(folder: Path) -> Database:
+    """PostgreSQL says that its disk is full, whatever is written; in a database of its own."""
+    name = f"fencepost_full_{os.getpid()}_{time.monotonic_ns()}"
+
+    def say(url: str, *words: str) -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
+            for each in words:
+                connection.execute(each.encode())
+
+    url = make_url(POSTGRES).set(database=name).render_as_string(hide_password=False)
+    say(POSTGRES, f"CREATE DATABASE {name}")
+    with contextlib.closing(Store(url)) as made:
+        Kept(made, Rules()).forget()
+        tables = made.rows(text("SELECT tablename FROM pg_tables WHERE schemaname = 'public'"))
+    every = "BEFORE INSERT OR UPDATE OR DELETE ON {} FOR EACH ROW EXECUTE FUNCTION fill()"
+    say(url, FILL, *(f"CREATE TRIGGER fill {every.format(table)}" for (table,) in tables))
+    drop = f"DROP DATABASE {name} WITH (FORCE)"
+    return _server(url, "fencepost.filled", "No space left", [lambda: say(POSTGRES, drop)])
 
 
 HARMS = [
@@ -209,5 +247,6 @@ HARMS = [
     locked,
     pytest.param(lost, marks=pytest.mark.postgresql),
     pytest.param(server_read_only, marks=pytest.mark.postgresql),
+    pytest.param(server_full, marks=pytest.mark.postgresql),
 ]
 """Every harm, as parameters of a test."""
