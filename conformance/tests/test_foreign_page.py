@@ -55,6 +55,13 @@ def test_the_page_shows_verdicts_and_explains_each_failure() -> None:
     assert "### Contradicts" not in made
 
 
+def test_a_clause_whose_verdicts_differ_shows_them_all() -> None:
+    reports = [report("engine", EVT_1="failed"), report("engine", EVT_1="passed")]
+    made = page(reports, {"engine": [difference("EVT-1", "engine")]})
+    assert "| clause | `engine` |" in made
+    assert "| EVT-1 | **failed** or passed |" in made
+
+
 @pytest.mark.parametrize(
     ("entries", "said"),
     [

@@ -8,7 +8,7 @@ all spoken of, and an entry of what has not failed, are refused.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -78,15 +78,15 @@ def _entry(engine: str, path: Path, entry: Document) -> Difference:
     return found
 
 
-def failed(report: Document) -> set[str]:
-    """The clauses that failed in a report (`fencepost check --json`)."""
-    return {each["id"] for each in report["clauses"] if each["verdict"] == "failed"}
+def failed(reports: Iterable[Document]) -> set[str]:
+    """The clauses that failed in any of these reports (`fencepost check --json`)."""
+    return {each["id"] for report in reports for each in report["clauses"] if each["verdict"] == "failed"}
 
 
-def problems(host: str, report: Document, found: Sequence[Difference]) -> Iterator[str]:
-    """What the entries and the report of a host say differently, a line each."""
-    spoken = {each.clause for each in found if host in each.hosts}
-    for clause in sorted(failed(report) - spoken):
+def problems(host: str, reports: Sequence[Document], found: Sequence[Difference]) -> Iterator[str]:
+    """What the entries and the reports of a host say differently, a line each."""
+    shown, spoken = failed(reports), {each.clause for each in found if host in each.hosts}
+    for clause in sorted(shown - spoken):
         yield f"{host}: {clause} failed, and no entry speaks of it"
-    for clause in sorted(spoken - failed(report)):
+    for clause in sorted(spoken - shown):
         yield f"{host}: {clause} did not fail, and an entry speaks of it"

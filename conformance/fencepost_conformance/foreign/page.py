@@ -1,25 +1,28 @@
 """`python -m fencepost_conformance.foreign.page REPORT... --to FILE`: the page about foreign engines.
 
 Each report is what `fencepost check HOST --json` wrote. Every failed clause must have its entry among the
-differences of its engine: what nobody has explained is not published.
+differences of its engine: what nobody has explained is not published. A HOST may have several reports, and a
+clause whose verdicts differ among them shows them all.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ..verdict import CLAUSE_VERDICTS
 from .differences import SORTS, BadDifferences, Difference, load, problems
 
 Report = Mapping[str, Any]
 
-SIGNS = {"passed": "passed", "failed": "**failed**", "unmeasured": "·", "errored": "errored"}
+UNMEASURED = "unmeasured"
+SIGNS = {"passed": "passed", "failed": "**failed**", UNMEASURED: "·", "errored": "errored"}
 CODE = "conformance/fencepost_conformance/foreign"
 
 INTRODUCTION = """\
@@ -38,21 +41,22 @@ what needs an instrument that there is not; a dot says nothing about the engine.
 """
 
 
-def engine_of(report: Report) -> str:
+def engine_of(host: str) -> str:
     """The engine behind a HOST string."""
-    return str(report["host"]["address"]).removesuffix("-raw")
+    return host.removesuffix("-raw")
 
 
 def page(reports: Sequence[Report], differences: Mapping[str, Sequence[Difference]]) -> str:
     """The page, in Markdown; raises BadDifferences where reports and entries do not agree."""
+    hosts: dict[str, list[Report]] = {}
+    for each in reports:
+        hosts.setdefault(each["host"]["address"], []).append(each)
     wrong = [
-        line
-        for each in reports
-        for line in problems(each["host"]["address"], each, differences[engine_of(each)])
+        line for host, runs in hosts.items() for line in problems(host, runs, differences[engine_of(host)])
     ]
     if wrong:
         raise BadDifferences("\n".join(wrong))
-    parts = (_runs(reports), _clauses(reports), _differences(reports, differences))
+    parts = (_runs(reports), _clauses(hosts), _differences(reports, differences))
     return INTRODUCTION + "".join(f"{line}\n" for line in chain.from_iterable(parts))
 
 
@@ -72,19 +76,7 @@ def _runs(reports: Sequence[Report]) -> Iterator[str]:
         f"Kit {first['kit']['version']}, probe `{first['kit']['probe'][:12]}`, "
         f"clauses of {first['spec']['version']} `{first['spec']['digest'][:12]}`."
     )
-    head = (
-        "command",
-        "engine",
-        "verdict",
-        "passed",
-        "failed",
-        "unmeasured",
-        "errored",
-        "seed",
-        "date",
-        "time",
-    )
-    yield from _table(head, map(_run, reports))
+    yield from _table(("command", "engine", "verdict", *CLAUSE_VERDICTS, "date", "time"), map(_run, reports))
 
 
 def _run(report: Report) -> Iterator[str]:
@@ -92,24 +84,32 @@ def _run(report: Report) -> Iterator[str]:
     yield f"`fencepost check {host['address']} --seed {report['seed']}`"
     yield f"{host['name']} {host['version']}"
     yield report["verdict"]
-    yield from (str(counts[verdict]) for verdict in SIGNS)
-    yield from (str(report["seed"]), report["startedAt"][:10], f"{report['seconds']:.0f} s")
+    yield from (str(counts[verdict]) for verdict in CLAUSE_VERDICTS)
+    yield from (report["startedAt"][:10], f"{report['seconds']:.0f} s")
 
 
-def _clauses(reports: Sequence[Report]) -> Iterator[str]:
+def _clauses(hosts: Mapping[str, Sequence[Report]]) -> Iterator[str]:
     yield from ("", "## Clause by clause")
-    judged = [each["id"] for each in reports[0]["clauses"] if each["standing"] == "judged"]
-    by_host = [{each["id"]: each for each in report["clauses"]} for report in reports]
-    measured = [id for id in judged if any(each[id]["verdict"] != "unmeasured" for each in by_host)]
-    rows = [[id, *(SIGNS[each[id]["verdict"]] for each in by_host)] for id in measured]
-    yield from _table(("clause", *(f"`{each['host']['address']}`" for each in reports)), rows)
-    left = [id for id in judged if id not in measured]
+    shown: dict[str, dict[str, set[str]]] = {}
+    for host, runs in hosts.items():
+        for each in chain.from_iterable(report["clauses"] for report in runs):
+            if each["standing"] == "judged":
+                shown.setdefault(each["id"], {}).setdefault(host, set()).add(each["verdict"])
+    measured = [id for id, by_host in shown.items() if any(seen != {UNMEASURED} for seen in by_host.values())]
+    rows = ([id, *(_cell(shown[id].get(host, {UNMEASURED})) for host in hosts)] for id in measured)
+    yield from _table(("clause", *(f"`{host}`" for host in hosts)), rows)
+    left = [id for id in shown if id not in measured]
     if left:
         yield from ("", f"Measured on none of them: {', '.join(left)}.")
 
 
+def _cell(seen: Collection[str]) -> str:
+    """One verdict, or all that were seen in several runs."""
+    return " or ".join(SIGNS[each] for each in CLAUSE_VERDICTS if each in seen)
+
+
 def _differences(reports: Sequence[Report], found: Mapping[str, Sequence[Difference]]) -> Iterator[str]:
-    titles = {engine_of(each): each["host"]["name"] for each in reports}
+    titles = {engine_of(each["host"]["address"]): each["host"]["name"] for each in reports}
     for engine, title in titles.items():
         yield from ("", f"## {title}: what differs")
         for sort in SORTS:
@@ -136,8 +136,9 @@ def _difference(each: Difference) -> Iterator[str]:
 def command(reports: tuple[Path, ...], to: Path) -> None:
     """Write the page about foreign engines from the reports of their runs."""
     read = [json.loads(path.read_text(encoding="utf-8")) for path in reports]
+    engines = {engine_of(each["host"]["address"]) for each in read}
     try:
-        made = page(read, {engine: load(engine) for engine in map(engine_of, read)})
+        made = page(read, {engine: load(engine) for engine in engines})
     except BadDifferences as error:
         sys.exit(str(error))
     to.write_text(made, encoding="utf-8")
