@@ -1,0 +1,170 @@
+"""A process of the engine: DBOS on a file of SQLite, and the other end of the adapter's socket.
+
+The workflows are coroutines on the one event loop of the process, as DBOS runs them. The caller's calls are
+made on threads of their own, with DBOS's plain functions; only a start is made on the loop, where the
+workflow is to run. A call that raises is a rejection; each is a line of the log, with what DBOS answered.
+
+When the adapter is gone the socket ends, and this process removes its folder and ends as well.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from dbos import DBOS
+from dbos._dbos import _get_dbos_instance
+from dbos._sys_db import LoopAwareEvent
+from fencepost.host.instruments import Traps, parse_point
+
+from ...adapter import ABSENT
+from ...bench import live
+from ...probe.values import UNDEFINED
+from . import emulated_shim, raw_shim
+from .runs import RUNS, Scenario, log, task_of_run
+
+_THREADS = 16
+_IN_FLIGHT = ["PENDING", "ENQUEUED", "DELAYED"]
+SHIMS = {"raw": raw_shim.Shim, "emulated": emulated_shim.Shim}
+
+
+class Engine:
+    """What is asked of this process, each by its own method; they are called on threads."""
+
+    def __init__(self, channel: socket.socket, shim: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._lines = channel.makefile("rb")
+        self._channel = channel
+        self._writing = threading.Lock()
+        self._threads = ThreadPoolExecutor(_THREADS)
+        self._loop = loop
+        self._shim = shim
+        self._traps = Traps()
+        RUNS.spring = self.spring
+
+    def say(self, **message: Any) -> None:
+        """Write a line to the adapter."""
+        with self._writing:
+            self._channel.sendall(json.dumps(message).encode("ascii") + b"\n")
+
+    def serve(self, folder: Path) -> None:
+        """Answer until the adapter is gone; then nothing of this process is left, nor of its folder."""
+        try:
+            for line in self._lines:
+                self._threads.submit(self._answer, json.loads(line))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            os._exit(0)
+
+    def _answer(self, request: dict[str, Any]) -> None:
+        try:
+            answer = {"ok": getattr(self, request["op"])(**request["with"])}
+        except BaseException as error:
+            answer = {"error": {"name": self._shim.error_name(error), "message": str(error)}}
+        self.say(ticket=request["ticket"], **answer)
+
+    # -- scenarios ----------------------------------------------------------------------------------
+
+    def begin(self, token: str, journal: str, version: str, traps: list[list[str]]) -> None:
+        """From now on instances are those of this scenario."""
+        self._shim.scenario = Scenario(token, journal, version)
+        self._traps = Traps()
+        for id, at in traps:
+            self.arm(id, at)
+
+    def end(self) -> None:
+        """Have nothing run any more, now or after a restart."""
+        self._traps = Traps()
+        left = [each.workflow_id for each in DBOS.list_workflows(status=_IN_FLIGHT)]
+        if left:
+            DBOS.cancel_workflows(left)
+        asyncio.run_coroutine_threadsafe(RUNS.stop_all(), self._loop).result()
+
+    # -- the caller's calls -------------------------------------------------------------------------
+
+    def call(self, call: str, arguments: dict[str, Any]) -> Any:
+        """A caller's call on live values."""
+        given = {name: value for name, value in live(call, arguments).items() if value is not ABSENT}
+        return getattr(self, f"_{call}")(**given)
+
+    def _create(self, id: Any = ABSENT, params: Any = None) -> str:
+        starting = self._shim.create(id, params)
+        return str(asyncio.run_coroutine_threadsafe(starting, self._loop).result())
+
+    def _get(self, id: Any) -> None:
+        self._shim.get(id)
+
+    def _status(self, id: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = self._shim.status(id)
+        return json.loads(json.dumps(answer, default=repr))  # type: ignore[no-any-return]
+
+    def _send_event(self, id: Any, type: Any = UNDEFINED, payload: Any = ABSENT) -> None:
+        self._shim.send_event(id, type, payload)
+
+    def _terminate(self, id: Any) -> None:
+        self._shim.terminate(id, self._loop)
+
+    # -- traps --------------------------------------------------------------------------------------
+
+    def arm(self, id: str, at: str) -> None:
+        """Set a trap."""
+        point, step = parse_point(at)
+        self._traps.arm("kill", id, point, step)
+
+    def spring(self, instance: str, point: str, step: str | None) -> None:
+        """Kill this process if a trap waits at this point."""
+        if self._traps.spring(instance, point, step) is not None:
+            at = point if step is None else f"{point}:{step}"
+            log(f"SIGKILL at {at} of {instance}")
+            self.say(ticket=-2, sprung=[[instance, at]])
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def watch_sleeps() -> None:
+    """The point `parked`: DBOS has just written down when a sleep, or a wait, is to end.
+
+    A wait for which a message is there already is on record too, but does not park.
+    """
+    store = _get_dbos_instance()._sys_db
+    record = store.record_sleep
+
+    def record_sleep(workflow_id: str, *arguments: Any, **named: Any) -> float:
+        left: float = record(workflow_id, *arguments, **named)
+        parking = RUNS.parking(workflow_id)
+        if parking is not None:
+            instance, name, topic = parking
+            event = LoopAwareEvent()
+            if topic is not None:
+                store.recv_check(workflow_id, topic, event)
+            if not event.is_set():
+                RUNS.spring(instance, "parked", name)
+        return left
+
+    store.record_sleep = record_sleep
+
+
+async def run(channel: socket.socket, folder: Path, name: str) -> None:
+    """Launch DBOS on this loop, and say so."""
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(task_of_run)
+    engine = Engine(channel, SHIMS[name](), loop)
+    place = folder / "dbos.sqlite"
+    DBOS(config={"name": "probe", "system_database_url": f"sqlite:///{place}", "log_level": "WARNING"})
+    DBOS.launch()
+    watch_sleeps()
+    log(f"DBOS {version('dbos')} launched in process {os.getpid()}")
+    threading.Thread(target=engine.serve, args=(folder,), daemon=True).start()
+    engine.say(ticket=-1, version=version("dbos"))
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    descriptor, place, chosen = sys.argv[1:]
+    asyncio.run(run(socket.socket(fileno=int(descriptor)), Path(place), chosen))

@@ -1,0 +1,150 @@
+"""What both shims share: the scenario, the runs that are under way in this process, and their log.
+
+Each call of the workflow function is a *run*. The tasks that are begun in it are known, so that they can be
+ended together: by a shim that may do so, and by the adapter at the end of a scenario.
+"""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbos import DBOS
+
+from ...remote_journal import RemoteJournal
+
+_SHOWN = 400  # characters of one answer in the log
+
+
+def log(line: str) -> None:
+    """A line of the log, which the kit keeps with a scenario that fails."""
+    print(f"dbos: {line}", file=sys.stderr, flush=True)
+
+
+def show(value: Any) -> str:
+    """A value as the log has it."""
+    try:
+        text = repr(value)
+    except Exception as error:
+        text = f"<{type(value).__name__}: {error}>"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def logged(words: str, call: Callable[[], Any]) -> Any:
+    """What a call gives, or raises: both are in the log."""
+    try:
+        value = call()
+    except BaseException as error:
+        log(f"{words} raised {show(error)}")
+        raise
+    log(f"{words} -> {show(value)}")
+    return value
+
+
+async def logged_async(words: str, call: Coroutine[Any, Any, Any]) -> Any:
+    """The same of a coroutine."""
+    try:
+        value = await call
+    except BaseException as error:
+        log(f"{words} raised {show(error)}")
+        raise
+    log(f"{words} -> {show(value)}")
+    return value
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Whose instances are meant: `token` is put before their ids, where DBOS is given them."""
+
+    token: str
+    journal: str
+    version: str
+
+    def workflow_id(self, id: Any) -> Any:
+        """The id that DBOS is given: what is no text, or empty, is given as it is."""
+        return f"{self.token}/{id}" if isinstance(id, str) and id else id
+
+    def instance_id(self, workflow_id: str) -> str:
+        """The id that the caller knows; an id that DBOS issued is known as it is."""
+        return workflow_id.removeprefix(f"{self.token}/")
+
+
+@dataclass(eq=False)
+class ProbeRun:
+    """A run of the probe in this process."""
+
+    workflow_id: str
+    instance: str
+    tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
+    parking: tuple[str, str | None] | None = None  # the step that may be parking, and the topic of a wait
+
+    async def stop(self) -> None:
+        """End every task that was begun in this run, and return once they have ended."""
+        while left := {each for each in self.tasks if not each.done() and each is not asyncio.current_task()}:
+            for each in left:
+                each.cancel()
+            await asyncio.wait(left)
+
+
+class Runs:
+    """The runs under way."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, ProbeRun] = {}
+        self.spring: Callable[[str, str, str | None], None] = lambda instance, point, step: None
+
+    def begin(self, workflow_id: str, instance: str) -> ProbeRun:
+        """A run has begun, in the present task."""
+        run = self._all[workflow_id] = ProbeRun(workflow_id, instance)
+        task = asyncio.current_task()
+        assert task is not None
+        run.tasks.add(task)
+        CURRENT.set(run)
+        return run
+
+    def find(self, workflow_id: str) -> ProbeRun | None:
+        """The run of a workflow in this process."""
+        return self._all.get(workflow_id)
+
+    def parking(self, workflow_id: str) -> tuple[str, str, str | None] | None:
+        """The instance, the step and the topic, where a step of this workflow may be parking."""
+        run = self._all.get(workflow_id)
+        return None if run is None or run.parking is None else (run.instance, *run.parking)
+
+    async def stop_all(self) -> None:
+        """End them all."""
+        over, self._all = self._all, {}
+        for run in over.values():
+            with contextlib.suppress(asyncio.CancelledError):
+                await run.stop()
+
+
+RUNS = Runs()
+CURRENT: ContextVar[ProbeRun | None] = ContextVar("CURRENT", default=None)
+
+
+def task_of_run(loop: asyncio.AbstractEventLoop, coroutine: Any, **named: Any) -> "asyncio.Task[Any]":
+    """A task factory: what is begun in a run belongs to it."""
+    task: asyncio.Task[Any] = asyncio.Task(coroutine, loop=loop, **named)
+    run = CURRENT.get()
+    if run is not None:
+        run.tasks.add(task)
+        task.add_done_callback(run.tasks.discard)
+    return task
+
+
+def journal_of(scenario: Scenario, run: ProbeRun) -> RemoteJournal:
+    """The kit's journal, with the points of traps at the edges of effects."""
+    journal = RemoteJournal(scenario.journal)
+    journal.really_spin = True
+    journal.on_effect_start.append(lambda _, name: RUNS.spring(run.instance, "effect-start", name))
+    journal.on_effect_end.append(lambda _, name: RUNS.spring(run.instance, "effect-end", name))
+    return journal
+
+
+def workflow_id() -> str:
+    """The id of the workflow that runs."""
+    return str(DBOS.workflow_id)
