@@ -206,6 +206,7 @@ class DbosAdapter:
             "token": setup.token,
             "journal": f"{self._server.url}/{self._secret}",
             "version": version,
+            "issued": [],
         }
         self._log(f"begin {setup.token}")
         if self._engine is None:
@@ -233,7 +234,10 @@ class DbosAdapter:
     # -- the caller's calls -------------------------------------------------------------------------
 
     async def create(self, **arguments: Any) -> Any:
-        return await self._call("create", arguments)
+        id = await self._call("create", arguments)
+        if arguments["id"] is ABSENT and self._scenario is not None:
+            self._scenario["issued"].append(id)
+        return id
 
     async def get(self, **arguments: Any) -> Any:
         return await self._call("get", arguments)

@@ -23,10 +23,10 @@ from ...adapter import ABSENT
 from ...probe import load
 from ...probe.values import UNDEFINED
 from . import raw_shim
-from .runs import RUNS, ProbeRun, Scenario, journal_of, log, logged, logged_async, show, workflow_id
+from .runs import RUNS, ProbeRun, journal_of, log, logged, logged_async, show
+from .translation import STATUSES, TERMINAL, Scenario, parked
 
 RULES = Rules()
-TERMINAL = {"complete", "errored", "terminated"}
 
 Outcome = tuple[bytes | None, StepError | None]
 
@@ -52,7 +52,7 @@ class Refused(Exception):
 
 async def run(scenario: Scenario, params: Any) -> Any:
     """The workflow of the emulated shim: one outcome of the Form comes of whatever the probe does."""
-    id = workflow_id()
+    id = str(DBOS.workflow_id)
     present = RUNS.begin(id, scenario.instance_id(id))
     step = Step(present)
     try:
@@ -233,7 +233,7 @@ class Shim(raw_shim.Shim):
         checked = None if params is None else documents.decode(_document(params, "invalid_params"))
         if id is ABSENT:
             return await super().create(id, checked)
-        named = self.scenario.workflow_id(id)
+        named = self.named(id)
         with SetWorkflowID(named, workflow_id_reuse_policy="reject"):
             return await self.start(f"SetWorkflowID({show(named)}, reject)", checked)
 
@@ -241,22 +241,10 @@ class Shim(raw_shim.Shim):
         """The same, but what runs and has a sleep or a wait on record is sleeping, or waiting."""
         answer = super().status(id)
         if answer["status"] == "running":
-            answer["status"] = self._parked(self.find(id).get_workflow_id())
+            named = self.named(id)
+            words = f"list_workflow_steps({show(named)})"
+            answer["status"] = parked(logged(words, lambda: DBOS.list_workflow_steps(named)), time.time())
         return answer
-
-    def _parked(self, named: str) -> str:
-        """By the last step on record, where it is the end of a sleep, or of the timeout of a wait."""
-        listed = logged(f"list_workflow_steps({show(named)})", lambda: DBOS.list_workflow_steps(named))
-        steps = {each["function_id"]: each for each in listed}
-        last = max(steps, default=0)
-        if not last or steps[last]["function_name"] != "DBOS.sleep":
-            return "running"
-        before = steps.get(last - 1)
-        if before is None and last > 1:
-            return "waiting"  # a wait has two numbers, and the first is taken when it ends
-        if before is not None and before["function_name"] == "DBOS.recv":
-            return "running"
-        return "sleeping" if steps[last]["output"] > time.time() else "running"
 
     def reason(self, raised: Any) -> str:
         """The reason that the run ended with."""
@@ -266,7 +254,7 @@ class Shim(raw_shim.Shim):
         """A message in an envelope, if the instance has not ended."""
         check_text(type, "type", FORM.type_scalars)
         document = None if payload is ABSENT else _document(payload, "invalid_payload")
-        if raw_shim.STATUSES[self.told(id).status] in TERMINAL:
+        if STATUSES[self.told(id).status] in TERMINAL:
             raise Refused("instance_terminal")
         named = self.find(id).get_workflow_id()
         message = {"payload": document}
@@ -274,7 +262,7 @@ class Shim(raw_shim.Shim):
 
     def terminate(self, id: Any, loop: asyncio.AbstractEventLoop) -> None:
         """The tasks of the run are ended first, and DBOS is told afterwards (TRM-1)."""
-        if raw_shim.STATUSES[self.told(id).status] in TERMINAL:
+        if STATUSES[self.told(id).status] in TERMINAL:
             return
         named = self.find(id).get_workflow_id()
         run = RUNS.find(named)

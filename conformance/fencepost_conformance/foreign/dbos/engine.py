@@ -29,7 +29,8 @@ from ...adapter import ABSENT
 from ...bench import live
 from ...probe.values import UNDEFINED
 from . import emulated_shim, raw_shim
-from .runs import RUNS, Scenario, log, task_of_run
+from .runs import RUNS, log, task_of_run
+from .translation import Scenario
 
 _THREADS = 16
 _IN_FLIGHT = ["PENDING", "ENQUEUED", "DELAYED"]
@@ -72,9 +73,11 @@ class Engine:
 
     # -- scenarios ----------------------------------------------------------------------------------
 
-    def begin(self, token: str, journal: str, version: str, traps: list[list[str]]) -> None:
-        """From now on instances are those of this scenario."""
-        self._shim.scenario = Scenario(token, journal, version)
+    def begin(
+        self, token: str, journal: str, version: str, issued: list[str], traps: list[list[str]]
+    ) -> None:
+        """From now on instances are those of this scenario; DBOS has issued some ids already."""
+        self._shim.scenario, self._shim.issued = Scenario(token, journal, version), set(issued)
         self._traps = Traps()
         for id, at in traps:
             self.arm(id, at)
@@ -102,8 +105,7 @@ class Engine:
         self._shim.get(id)
 
     def _status(self, id: Any) -> dict[str, Any]:
-        answer: dict[str, Any] = self._shim.status(id)
-        return json.loads(json.dumps(answer, default=repr))  # type: ignore[no-any-return]
+        return {key: _as_json(value) for key, value in self._shim.status(id).items()}
 
     def _send_event(self, id: Any, type: Any = UNDEFINED, payload: Any = ABSENT) -> None:
         self._shim.send_event(id, type, payload)
@@ -125,6 +127,14 @@ class Engine:
             log(f"SIGKILL at {at} of {instance}")
             self.say(ticket=-2, sprung=[[instance, at]])
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _as_json(value: Any) -> Any:
+    """The same value, or how it is written where JSON has none for it: pickle carries more."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
 
 
 def watch_sleeps() -> None:
@@ -156,7 +166,7 @@ async def run(channel: socket.socket, folder: Path, name: str) -> None:
     loop.set_task_factory(task_of_run)
     engine = Engine(channel, SHIMS[name](), loop)
     place = folder / "dbos.sqlite"
-    DBOS(config={"name": "probe", "system_database_url": f"sqlite:///{place}", "log_level": "WARNING"})
+    DBOS(config={"name": "probe", "system_database_url": f"sqlite:///{place}", "log_level": "CRITICAL"})
     DBOS.launch()
     watch_sleeps()
     log(f"DBOS {version('dbos')} launched in process {os.getpid()}")

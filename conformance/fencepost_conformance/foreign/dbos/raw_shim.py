@@ -13,17 +13,9 @@ from fencepost.workflow import WorkflowEvent, start
 
 from ...adapter import ABSENT
 from ...probe import load
-from .runs import RUNS, ProbeRun, Scenario, journal_of, log, logged, logged_async, show, workflow_id
+from .runs import RUNS, ProbeRun, journal_of, log, logged, logged_async, show
+from .translation import STATUSES, Scenario, retries
 
-STATUSES = {
-    "ENQUEUED": "queued",
-    "DELAYED": "queued",
-    "PENDING": "running",
-    "SUCCESS": "complete",
-    "ERROR": "errored",
-    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "errored",
-    "CANCELLED": "terminated",
-}
 ERRORS = {
     error.DBOSNonExistentWorkflowError: "unknown_instance",
     error.DBOSWorkflowIDInUseError: "instance_exists",
@@ -33,7 +25,6 @@ REASONS = {
     error.DBOSUnexpectedStepError: "step_definition_mismatch",
     error.DBOSStepNondeterminismError: "step_definition_mismatch",
 }
-BACKOFF_RATES = {"constant": 1.0, "exponential": 2.0}
 
 
 @cache  # one process has a module once
@@ -44,7 +35,7 @@ def module(token: str, version: str) -> Mapping[str, Any]:
 
 async def run(scenario: Scenario, params: Any) -> Any:
     """The workflow function of the raw shim."""
-    id = workflow_id()
+    id = str(DBOS.workflow_id)
     present = RUNS.begin(id, scenario.instance_id(id))
     made = module(scenario.token, scenario.version)["Probe"](
         {"VERSION": scenario.version, "JOURNAL": journal_of(scenario, present)}
@@ -103,17 +94,6 @@ class Step:
         return payload
 
 
-def retries(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """DBOS's options for a retry policy; it has no bound of one's own on the delay."""
-    backoff = policy.get("backoff", "constant")
-    return {
-        "retries_allowed": True,
-        "max_attempts": policy.get("maxAttempts"),
-        "interval_seconds": policy.get("initialDelaySeconds", 0),
-        "backoff_rate": BACKOFF_RATES.get(backoff, backoff),
-    }
-
-
 class Shim:
     """The caller's calls."""
 
@@ -121,7 +101,7 @@ class Shim:
     workflow = staticmethod(probe)
 
     def __init__(self) -> None:
-        self._issued: set[str] = set()  # ids by DBOS itself, which have no token
+        self.issued: set[str] = set()  # ids by DBOS itself, which have no token
 
     def error_name(self, raised: BaseException) -> str:
         """The Form's word for an error of DBOS, where it has one."""
@@ -131,11 +111,15 @@ class Shim:
         """The id that the handle has."""
         if id is ABSENT:
             issued = await self.start("no id", params)
-            self._issued.add(issued)
+            self.issued.add(issued)
             return issued
-        named = self.scenario.workflow_id(id)
+        named = self.named(id)
         with SetWorkflowID(named):
             return await self.start(f"SetWorkflowID({show(named)})", params)
+
+    def named(self, id: Any) -> Any:
+        """The id that DBOS knows the instance by."""
+        return id if isinstance(id, str) and id in self.issued else self.scenario.workflow_id(id)
 
     async def start(self, words: str, params: Any) -> str:
         """Start the workflow, and give the id by which the caller knows it."""
@@ -145,7 +129,7 @@ class Shim:
 
     def find(self, id: Any) -> Any:
         """The handle of an instance."""
-        named = id if id in self._issued else self.scenario.workflow_id(id)
+        named = self.named(id)
         return logged(f"retrieve_workflow({show(named)})", lambda: DBOS.retrieve_workflow(named))
 
     def get(self, id: Any) -> None:

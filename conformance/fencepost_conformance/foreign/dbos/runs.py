@@ -1,4 +1,4 @@
-"""What both shims share: the scenario, the runs that are under way in this process, and their log.
+"""What both shims share: the runs that are under way in this process, and the log.
 
 Each call of the workflow function is a *run*. The tasks that are begun in it are known, so that they can be
 ended together: by a shim that may do so, and by the adapter at the end of a scenario.
@@ -12,9 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from dbos import DBOS
-
 from ...remote_journal import RemoteJournal
+from .translation import Scenario
 
 _SHOWN = 400  # characters of one answer in the log
 
@@ -53,23 +52,6 @@ async def logged_async(words: str, call: Coroutine[Any, Any, Any]) -> Any:
         raise
     log(f"{words} -> {show(value)}")
     return value
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """Whose instances are meant: `token` is put before their ids, where DBOS is given them."""
-
-    token: str
-    journal: str
-    version: str
-
-    def workflow_id(self, id: Any) -> Any:
-        """The id that DBOS is given: what is no text, or empty, is given as it is."""
-        return f"{self.token}/{id}" if isinstance(id, str) and id else id
-
-    def instance_id(self, workflow_id: str) -> str:
-        """The id that the caller knows; an id that DBOS issued is known as it is."""
-        return workflow_id.removeprefix(f"{self.token}/")
 
 
 @dataclass(eq=False)
@@ -143,8 +125,3 @@ def journal_of(scenario: Scenario, run: ProbeRun) -> RemoteJournal:
     journal.on_effect_start.append(lambda _, name: RUNS.spring(run.instance, "effect-start", name))
     journal.on_effect_end.append(lambda _, name: RUNS.spring(run.instance, "effect-end", name))
     return journal
-
-
-def workflow_id() -> str:
-    """The id of the workflow that runs."""
-    return str(DBOS.workflow_id)
