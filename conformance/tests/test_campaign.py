@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,7 @@ pytest.importorskip("alembic")
 
 from fencepost.serve import server
 from fencepost_conformance.adapter import Answer
-from fencepost_conformance.campaign import api, plans
+from fencepost_conformance.campaign import api, kept, plans
 from fencepost_conformance.campaign.campaign import Options, run
 from fencepost_conformance.campaign.checks import CHECKS, Evidence, repeated, violations
 from fencepost_conformance.campaign.database import Rows
@@ -148,6 +149,22 @@ def test_a_life_is_put_before_the_judge() -> None:
     assert judged(sound).refusal == ""
     other = seen(3, {"status": "i"}, {"status": "terminated"})
     assert "status" in judged(replace(sound, seen=[*calls, other])).refusal
+
+
+def test_a_life_that_was_refused_is_kept_and_judged_again(tmp_path: Path) -> None:
+    refused = life(send(1, 1), end="complete")
+    refused.plan = plans.plan(1, 1)
+    refused.reported.append((2.5, {"runs": {"i": 1}, "effects": {"s1": 1}, "marks": {}}))
+    refused.seen.append(send(3, 2, error="event_limit_exceeded"))
+    assert kept.load(kept.save(tmp_path / "new", refused)) == refused
+
+
+def test_what_is_no_life_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "life.json"
+    for text in ("{}", '{"format": "fencepost.life@2"}', '{"format": "fencepost.life@1", "plan": {}}'):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"life\.json: "):
+            kept.load(path)
 
 
 def test_a_seed_draws_the_same_again() -> None:

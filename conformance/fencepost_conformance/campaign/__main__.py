@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -31,6 +32,19 @@ from .faults import FAULTS
     help="A worker's lease, in seconds.",
 )
 @click.option(
+    "--keep",
+    type=click.Path(path_type=Path),
+    default=Path("fencepost-failures"),
+    show_default=True,
+    help="Lives that the judge refuses are written into this folder.",
+)
+@click.option(
+    "--judge",
+    "life",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Kill nothing: judge a life that was kept, once more.",
+)
+@click.option(
     "--fault", type=click.Choice(sorted(FAULTS)), help="Break one promise, to see that it is noticed."
 )
 def command(
@@ -42,6 +56,8 @@ def command(
     seed: int,
     pauses: bool,
     lease: float,
+    keep: Path,
+    life: Path | None,
     fault: str | None,
 ) -> None:
     """Kill workers and the Host API process of the durable Host again and again, and check what is left.
@@ -60,13 +76,20 @@ def command(
       python -m fencepost_conformance.campaign --kills 50 --instances 30
       python -m fencepost_conformance.campaign --pauses --db postgresql://postgres@127.0.0.1/postgres
       python -m fencepost_conformance.campaign --kills 20 --instances 20 --fault forgets-events
+      python -m fencepost_conformance.campaign --judge fencepost-failures/i0248.json
 
     Needs the extras: pip install 'fencepost[durable,serve,js]'
     """
     from .campaign import Options, lines, run
+    from .judged import judged
+    from .kept import load
 
-    options = Options(place, kills, instances, workers, seconds, seed, pauses, lease, fault=fault)
+    options = Options(place, kills, instances, workers, seconds, seed, pauses, lease, fault=fault, keep=keep)
     try:
+        if life is not None:
+            answer = judged(load(life))
+            click.echo(answer.refusal or "\n".join(["admitted", *answer.notes]))
+            sys.exit(1 if answer.refusal else 0)
         result = run(options, lambda line: click.echo(line))
     except (ValueError, AdapterFault, ConnectionError) as error:
         click.echo(f"crashes: {error}", err=True)

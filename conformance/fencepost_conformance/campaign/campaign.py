@@ -24,7 +24,7 @@ from ..journal import Journal
 from ..loopback import reserved
 from ..probe import load
 from ..probe_bundle import Bundles
-from . import database, plans
+from . import database, kept, plans
 from .api import SECRET
 from .callers import Direct, ThroughApi
 from .checks import Evidence, Violation, repeated, violations
@@ -41,7 +41,8 @@ _WEIGHT = 10_000
 
 @dataclass(frozen=True)
 class Options:
-    """What a campaign is to be; `seconds` bound its kills and its judging, `patience` its wait."""
+    """What a campaign is to be; `seconds` bound its kills and its judging, `patience` its wait;
+    lives that the judge refuses are written into `keep`."""
 
     db: str | None = None
     kills: int = 2000
@@ -54,6 +55,7 @@ class Options:
     abreast: int = 24
     patience: float = 90.0
     fault: str | None = None
+    keep: Path = Path("fencepost-failures")
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,13 @@ def run(options: Options, say: Say = lambda line: None) -> Result:
             campaign.end()
         say(f"{_clock(began)} judging {len(campaign.lives)} lives")
         judged = list(judge_all(campaign.lives, options.seconds))
-        refused = [Violation("judge", each.id, each.refusal) for each in judged if each.refusal]
+        lives = {life.id: life for life in campaign.lives}
+        refused = [each for each in judged if each.refusal]
+        places = [kept.save(options.keep, lives[each.id]) for each in refused]
+        told = [
+            Violation("judge", each.id, f"{each.refusal}\n  kept as {place}")
+            for each, place in zip(refused, places, strict=True)
+        ]
         return Result(
             campaign.tally,
             len(campaign.lives),
@@ -97,7 +105,7 @@ def run(options: Options, say: Say = lambda line: None) -> Result:
             repeated(evidence),
             sum(each.kind == "late" for rows in evidence.rows.history.values() for each in rows),
             judged,
-            [*violations(evidence), *refused],
+            [*violations(evidence), *told],
             time.monotonic() - began,
         )
 
