@@ -15,6 +15,7 @@ import contextlib
 import itertools
 import json
 import secrets
+import shutil
 import signal
 import socket
 import sys
@@ -224,6 +225,7 @@ class DbosAdapter:
             self._log(f"it does not come to rest ({error}); the next scenario begins on a new file")
             self._scenario = None
             await self._end_engine()
+            shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = tempfile.mkdtemp(prefix="fencepost-dbos-")
         self._scenario = None
         with self._lock:

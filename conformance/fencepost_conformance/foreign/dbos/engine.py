@@ -61,7 +61,8 @@ class Engine:
             for line in self._lines:
                 self._threads.submit(self._answer, json.loads(line))
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            while folder.exists():  # DBOS may be writing still
+                shutil.rmtree(folder, ignore_errors=True)
             os._exit(0)
 
     def _answer(self, request: dict[str, Any]) -> None:
