@@ -1,0 +1,164 @@
+/**
+ * Restate as this adapter runs it: a server with its storage in a temporary folder, and an endpoint, the
+ * process that has the SDK and runs workflow code. Each scenario is a deployment of its own, whose services
+ * bear its token, so that one server serves many scenarios.
+ *
+ * A restart is a SIGKILL of both, which are then started again on the same storage. Should the adapter be
+ * killed, the endpoint sees it, and ends the server.
+ */
+
+import { fork, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { arch, platform, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { Calls, EngineError, log, quoted } from "./calls.mjs";
+
+const START_MILLISECONDS = 30_000;
+const ANSWER_MILLISECONDS = 3000; // of an endpoint whose code does not compute for ever
+const PAUSE_MILLISECONDS = 20;
+const NODE = "fencepost";
+
+// It speaks on Unix sockets alone, with one partition and little memory, and reports to nobody.
+const CONFIGURATION = `
+node-name = "${NODE}"
+cluster-name = "fencepost"
+listen-mode = "unix"
+default-num-partitions = 1
+disable-telemetry = true
+log-filter = "warn"
+log-disable-ansi-codes = true
+rocksdb-total-memory-size = "256 MiB"
+
+[admin]
+disable-web-ui = true
+`;
+
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+const within = (milliseconds, promise, what) => {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what}: not within ${milliseconds / 1000} s`)), milliseconds);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+};
+
+async function killed(child) {
+  if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGKILL");
+  await once(child, "exit");
+}
+
+export class Engine {
+  #shim;
+  #packages;
+  #folder = mkdtempSync(join(tmpdir(), "fencepost-restate-"));
+  #server = null;
+  #endpoint = null;
+  #port = 0;
+  #scenario = null;
+
+  constructor(shim, packages) {
+    this.#shim = shim;
+    this.#packages = createRequire(join(packages, "package.json"));
+    this.version = this.#packages("@restatedev/restate-server/package.json").version;
+    this.calls = new Calls(join(this.#folder, "data", NODE));
+    writeFileSync(join(this.#folder, "restate.toml"), CONFIGURATION);
+  }
+
+  /** One that is up. */
+  static async started(shim, packages) {
+    const engine = new Engine(shim, packages);
+    await engine.#start();
+    return engine;
+  }
+
+  /** A deployment of the shim's services under the token of a scenario. */
+  async begin(scenario) {
+    this.#scenario = scenario;
+    try {
+      await this.#tell({ begin: scenario });
+    } catch (error) {
+      log(`endpoint: ${error.message}; it is killed`);
+      await killed(this.#endpoint);
+      await this.#startEndpoint();
+    }
+    const uri = `http://127.0.0.1:${this.#port}/${scenario.token}`;
+    const { status, body } = await this.calls.admin("POST", "/deployments", JSON.stringify({ uri }));
+    if (status >= 300) throw new Error(`the deployment is not accepted: ${body}`);
+    scenario.deployment = JSON.parse(body).id;
+  }
+
+  /** Kill whatever of the scenario still runs, and forget its deployment. */
+  async end(scenario) {
+    this.#scenario = null;
+    const live = `SELECT id FROM sys_invocation WHERE target_service_name LIKE ${quoted(`%${scenario.token}`)}
+      AND status <> 'completed'`;
+    for (const { id } of await this.calls.query(live)) await this.calls.admin("PATCH", `/invocations/${id}/kill`);
+    if (scenario.deployment) await this.calls.admin("DELETE", `/deployments/${scenario.deployment}?force=true`);
+  }
+
+  /** SIGKILL of server and endpoint, and both again on the same storage. */
+  async restart() {
+    log("restart: SIGKILL of the server and of the endpoint");
+    await Promise.all([killed(this.#server), killed(this.#endpoint)]);
+    await this.#start();
+    log("restart: both are up again");
+  }
+
+  /** End both, and remove the storage. */
+  close() {
+    this.#server?.kill("SIGKILL");
+    this.#endpoint?.kill("SIGKILL");
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async #start() {
+    const binary = `@restatedev/restate-server-${platform()}-${arch()}/bin/restate-server`;
+    const options = ["--no-logo", "--config-file", "restate.toml", "--base-dir", join(this.#folder, "data")];
+    this.#server = spawn(this.#packages.resolve(binary), options, {
+      cwd: this.#folder,
+      env: { ...process.env, DO_NOT_TRACK: "1" },
+      stdio: ["ignore", 2, 2],
+    });
+    await Promise.all([this.#startEndpoint(), within(START_MILLISECONDS, this.#serverIsUp(), "start of the server")]);
+    await this.#tell({ server: this.#server.pid, folder: this.#folder });
+  }
+
+  /** Up means that a query, which needs the partition's leader, is answered. */
+  async #serverIsUp() {
+    for (;;) {
+      if (this.#server.exitCode !== null) throw new Error(`the server ended with ${this.#server.exitCode}`);
+      try {
+        await this.calls.query("SELECT 1 FROM sys_invocation LIMIT 1");
+        const { status } = await this.calls.ingress("GET", "/restate/health");
+        if (status === 200) return;
+      } catch (error) {
+        if (!(error instanceof EngineError)) throw error;
+      }
+      await pause(PAUSE_MILLISECONDS);
+    }
+  }
+
+  async #startEndpoint() {
+    const program = fileURLToPath(import.meta.resolve("./endpoint.mjs"));
+    this.#endpoint = fork(program, [this.#shim, this.#packages.resolve("@restatedev/restate-sdk"), String(this.#port)], {
+      stdio: ["ignore", 2, 2, "ipc"],
+      env: { ...process.env, RESTATE_LOGGING: "ERROR" },
+    });
+    const [{ port }] = await within(START_MILLISECONDS, once(this.#endpoint, "message"), "start of the endpoint");
+    this.#port = port;
+    if (this.#scenario !== null) await this.#tell({ begin: this.#scenario });
+  }
+
+  async #tell(message) {
+    if (!this.#endpoint.connected) throw new Error("it is gone");
+    const told = within(ANSWER_MILLISECONDS, once(this.#endpoint, "message"), Object.keys(message)[0]);
+    this.#endpoint.send({ ...message, calls: this.calls.folder });
+    await told;
+  }
+}
