@@ -56,6 +56,13 @@ def test_an_effect_that_was_not_committed_may_begin_again(losses: int | None, ad
     assert admitted(STEPS, *life, losses=losses) is admits
 
 
+def test_an_owner_may_be_lost_before_its_code_hears_of_a_commit() -> None:
+    failing: Entry = {"do": "a", "effect": {"throw": "no"}, "retry": {"maxAttempts": 1}, "catch": "e"}
+    life = counts(1, a=1), status(2, status="queued"), status(3, status="sleeping"), counts(3.5, a=1)
+    assert admitted([failing, *SLEEP], *life)
+    assert not admitted([failing, *SLEEP], *life, counts(4, a=2))
+
+
 def test_the_outcome_is_that_of_the_owner_that_committed() -> None:
     life = counts(1, a=1), counts(2, a=2), status(4, status="complete", output={"n": 1}), counts(5, a=2, b=1)
     assert not admitted(STEPS, *life)

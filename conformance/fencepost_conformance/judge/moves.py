@@ -178,8 +178,12 @@ class Moves:
 
     def _lost(self, state: State, slot: Instance) -> Iterator[Move]:
         """The owner's worker was killed, or stood still for longer than a lease: nobody can say which of them
-        it was. Beside as many as may be unproven, the next one is taken to be stopped at once."""
+        it was. Beside as many as may be unproven, the next one is taken to be stopped at once; and so is one
+        whose code has not heard of a commit, since it can show nothing more."""
         assert self.world.losses is not None
+        for each in self.unheard(state):
+            if isinstance(each.slot, Instance) and each.slot.owner:
+                yield from self._applied(each, each.slot, Crash(self.world.now, each.slot.owner), False)
         if len(slot.contexts) > self.world.losses:
             yield from self._applied(state, slot, Crash(self.world.now, slot.owner), False)
         else:
