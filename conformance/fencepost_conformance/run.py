@@ -29,7 +29,7 @@ from .scenario import Scenario, ScenarioError
 
 DEADLINE_SECONDS = 60.0  # of one request, in real time
 _MILLISECONDS = 1000
-_PAST_LEASE_SECONDS = 1  # a Host's clock may be as coarse as a second (TIM-1)
+PAST_LEASE_SECONDS = 1  # a Host's clock may be as coarse as a second (TIM-1)
 _NEVER_USED = frozenset({"binding"})  # by what is generated
 
 Entry = Mapping[str, Any]
@@ -41,7 +41,7 @@ def needed_instruments(scenario: Scenario) -> set[str]:
 
 
 class Run:
-    """One scenario being run."""
+    """One scenario being run; `missed` are differences from which nothing follows, since time went by."""
 
     def __init__(
         self,
@@ -57,6 +57,7 @@ class Run:
         self.token = f"t{secrets.token_hex(6)}"
         self.variables: dict[str, Any] = {}
         self.differences: list[Difference] = []
+        self.missed: list[Difference] = []
         self.choices: dict[str, str] = {}
         self.management = Management(self)
         self.observations: list[Observation] = []
@@ -88,15 +89,19 @@ class Run:
             token=self.token,
             versions=list(scenario.versions),
             deployed=dict(scenario.deployed),
-            uses=sorted(uses),
+            uses=sorted(uses & self.handshake.instruments),
         )
         self._began = time.monotonic()
 
     def enter(self, entry: Entry) -> None:
         """Run the next entry; raises AdapterFault or ScenarioError."""
         self._sent = time.monotonic()
-        ENTRIES[word_of(entry)](self, entry)
+        self.act(entry)
         self.index += 1
+
+    def act(self, entry: Entry) -> None:
+        """Do what an entry says."""
+        ENTRIES[word_of(entry)](self, entry)
 
     def end(self) -> list[Any]:
         """Have the adapter take the Host down; the traps that never sprung. Raises AdapterFault."""
@@ -159,7 +164,7 @@ class Run:
         if self.scenario.judged:
             return True
         if answer is None:
-            self.differ(entry, bare(expect), None, "the call has not ended, although the Host was let run")
+            self.differ(entry, bare(expect), None, self.not_ended())
             return False
         judgement = judge(expect, answer, self.variables, match)
         if judgement.held is None:
@@ -168,6 +173,10 @@ class Run:
         if "choice" in judgement.held:
             self.choices[judgement.held.get("of", self.scenario.clauses[0])] = judgement.held["choice"]
         return True
+
+    def not_ended(self) -> str:
+        """What to say of a call that has not ended."""
+        return "the call has not ended, although the Host was let run"
 
     # Calls of the caller
 
@@ -206,10 +215,12 @@ class Run:
 
     def enter_await(self, entry: Entry) -> None:
         self.settle()
+        self.conclude_flight(entry, self.connection.patience)
+
+    def conclude_flight(self, entry: Entry, patience: float) -> None:
+        """What has become of a call that was begun, at most so many seconds from now."""
         call, ticket = self._flight(entry["await"])
-        answer = self._landed.pop(entry["await"], None) or self.connection.poll(
-            ticket, self.connection.patience
-        )
+        answer = self._landed.pop(entry["await"], None) or self.connection.poll(ticket, patience)
         answer = self._checked(calls.OPS[word_of(call)], answer)
         if answer is not None:
             del self._flying[entry["await"]]
@@ -249,7 +260,7 @@ class Run:
             self.observe(word_of(entry), self.ask("journal"))
 
     def enter_recover(self, entry: Entry) -> None:
-        past = self.handshake.lease_seconds + _PAST_LEASE_SECONDS
+        past = self.handshake.lease_seconds + PAST_LEASE_SECONDS
         self.ask("advance", milliseconds=_milliseconds(past))
         self.enter_settle(entry)
 

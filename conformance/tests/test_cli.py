@@ -88,7 +88,7 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Told:
     told = Told()
 
     @contextmanager
-    def connect(address: str) -> Iterator[Told]:
+    def connect(address: str, at_once: int = 1) -> Iterator[Told]:
         yield told
 
     shipped = tuple(tiny(name, *clauses) for name, clauses in CLAUSES.items())

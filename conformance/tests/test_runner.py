@@ -456,7 +456,7 @@ def test_an_adapter_that_only_breaks_down_is_left_alone():
         made.append(Scripted(begin=RuntimeError("no"), instruments=[]))
         return InProcess(made[-1])
 
-    unmeasured, broken = scenario({"settle": True}), scenario({"status": "i"})
+    unmeasured, broken = scenario({"restart": True}), scenario({"status": "i"})
     results = run_many(connect, [unmeasured, broken] * ENOUGH_BREAKDOWNS + [broken])
     assert [result.outcome for result in results].count("errored") == ENOUGH_BREAKDOWNS + 1
     assert results[1].detail == "begin raised RuntimeError: no"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..generate.search import Found
 
 LARGEST_SEED = 2**32 - 1
+MOST_AT_ONCE = 64
 DEFAULT_PLACE = Path("fencepost-failures")  # for generated scenarios, which exist nowhere else
 
 
@@ -75,6 +76,14 @@ DEFAULT_PLACE = Path("fencepost-failures")  # for generated scenarios, which exi
 )
 @click.option("--coverage", is_flag=True, help="Print what the generated scenarios exercised.")
 @click.option("--no-heavy", is_flag=True, help="Leave out the scenarios with megabyte documents.")
+@click.option(
+    "--at-once",
+    type=click.IntRange(1, MOST_AT_ONCE),
+    default=connecting.AT_ONCE,
+    show_default=True,
+    metavar="N",
+    help="Scenarios in progress at once on a Host without a clock, each on a connection of its own.",
+)
 @click.option(
     "--seed",
     type=click.IntRange(0, LARGEST_SEED),
@@ -124,6 +133,7 @@ def command(
     check_adapter: bool,
     coverage: bool,
     no_heavy: bool,
+    at_once: int,
     seed: int | None,
     json_path: Path | None,
     junit_path: Path | None,
@@ -138,6 +148,9 @@ def command(
 
     HOST is a name from 'fencepost list hosts', or your own: python:MODULE:FACTORY, an adapter in
     Python; 'cmd:PROGRAM ARGUMENTS', a program in any language; http://HOST:PORT, a server.
+    On a Host without a clock to move, short scenarios are played on real time, several at once;
+    the others stay unmeasured.
+
     Exit status: 0 qualified, 1 not qualified, 2 bad usage or a broken adapter, 3 incomplete.
 
     \b
@@ -162,7 +175,7 @@ def command(
     selection = Selection(clauses, named, not no_heavy, only or "")
 
     began, started = datetime.now(UTC), time.monotonic()
-    with connecting.connect(host) as connected:
+    with connecting.connect(host, at_once) as connected:
         ran = _run(connected, selection, parts, PROFILES[profile], seed, suite)
         facts = connected.facts
     seconds = time.monotonic() - started

@@ -20,13 +20,19 @@ if TYPE_CHECKING:
     from ..generate.search import Found
 
 DEFAULT = "reference"
+AT_ONCE = 6  # scenarios on a Host on real time, most of which wait
 Progress = Callable[[CheckResult], None]
 
 
 class Connected:
-    """A Host that has shaken hands. One that `is_ours` also runs what rests on the reference's choices."""
+    """A Host that has shaken hands. One that `is_ours` also runs what rests on the reference's choices.
 
-    def __init__(self, address: str, is_ours: bool, connect: Callable[[], Connection]) -> None:
+    On a Host `on_real_time`, one without a clock to move, several scenarios run at once.
+    """
+
+    def __init__(
+        self, address: str, is_ours: bool, connect: Callable[[], Connection], at_once: int = AT_ONCE
+    ) -> None:
         self.is_ours = is_ours
         self._connect = connect
         self._first: Connection | None = connect()
@@ -35,6 +41,8 @@ class Connected:
         except AdapterFault:
             self.close()
             raise
+        self.on_real_time = "clock" not in greeting.instruments
+        self._at_once = at_once if self.on_real_time else 1
         self.facts = HostFacts(
             address,
             greeting.name,
@@ -45,7 +53,7 @@ class Connected:
 
     def run(self, scenarios: Iterable[Scenario], progress: Progress) -> list[CheckResult]:
         """Run scenarios in the given order; the adapter is started anew when it breaks down."""
-        return run_many(self._next, scenarios, progress)
+        return run_many(self._next, scenarios, progress, at_once=self._at_once)
 
     def generate(self, profile: Profile, seed: int, progress: Callable[[str], None]) -> Found:
         """Generate scenarios, and have each judged; the adapter is started anew when it breaks down."""
@@ -65,14 +73,17 @@ class Connected:
 
 
 @contextmanager
-def connect(address: str) -> Iterator[Connected]:
-    """A Host by name or address, closed at the end; trouble if there is none, or if its adapter is broken."""
+def connect(address: str, at_once: int = AT_ONCE) -> Iterator[Connected]:
+    """A Host by name or address, closed at the end; trouble if there is none, or if its adapter is broken.
+
+    `at_once` says how many scenarios run at once on a Host without a clock.
+    """
     try:
         make = hosts.resolve(address)
     except hosts.UnknownHost as error:
         raise Trouble(f"{because(error)}{sources.near(address, hosts.BUILT_IN)}") from error
     try:
-        connected = Connected(address, hosts.is_ours(address), make)
+        connected = Connected(address, hosts.is_ours(address), make, at_once)
         try:
             yield connected
         finally:

@@ -11,7 +11,6 @@ from typing import Any
 from fencepost import workflow
 from fencepost.history import document
 from fencepost.host.calls import CallError
-from fencepost.host.engine import LEASE_SECONDS
 from fencepost.host.managed import ManagedHost
 from fencepost.machine import Rules
 
@@ -41,7 +40,7 @@ class ReferenceAdapter:
             "protocol": PROTOCOL,
             "host": host,
             "instruments": list(INSTRUMENTS),
-            "leaseSeconds": LEASE_SECONDS,
+            "leaseSeconds": self._host_class.lease_seconds,
         }
 
     def begin(self, setup: Setup) -> None:

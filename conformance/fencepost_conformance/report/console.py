@@ -149,6 +149,9 @@ def _closing(report: Report, console: Console) -> None:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in report.run.counts.items())
     _line(console, f"host      {host.name} {host.version} ({host.address})")
     _line(console, f"with      {', '.join(host.instruments) or 'no instruments'}")
+    if not host.has_clock:
+        left = sum("clock" in check.missing for check in report.run.checks)
+        _line(console, f"no clock  short scenarios were played on real time; it would take one for {left}")
     _line(console, f"catalogue {report.kit.catalogue_version} {report.kit.catalogue_digest}")
     _line(console, f"probe     {report.kit.probe_digest}")
     _line(console, f"seed      {report.seed}")

@@ -47,6 +47,11 @@ class HostFacts:
     instruments: tuple[str, ...] = ()
     lease_seconds: float = 0.0
 
+    @property
+    def has_clock(self) -> bool:
+        """Whether the kit can move the Host's clock; else scenarios are played on real time."""
+        return "clock" in self.instruments
+
 
 @dataclass(frozen=True)
 class Selection:

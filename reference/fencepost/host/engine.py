@@ -49,6 +49,8 @@ class Engine:
     """The slots of Workflow resources, and everything about them that needs no time to pass and no code to
     run."""
 
+    lease_seconds: float = LEASE_SECONDS
+
     def __init__(self, rules: Rules | None = None, seed: int = 0) -> None:
         self.rules = rules or Rules()
         self.latitude = self.rules.latitude
@@ -89,7 +91,7 @@ class Engine:
 
     def moves(self, slot: Slot) -> tuple[Action, ...]:
         """What the machine lets a Host do by itself now."""
-        return enabled(slot, self.now, lease=LEASE_SECONDS * MILLISECONDS)
+        return enabled(slot, self.now, lease=round(self.lease_seconds * MILLISECONDS))
 
     def admit(self, value: Any) -> Document:
         """A caller's document as the machine is told of it."""

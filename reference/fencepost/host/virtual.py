@@ -31,7 +31,7 @@ from fencepost.contexts.execution import (
 )
 from fencepost.host.back_off import BackOff
 from fencepost.host.calls import CallError, Moment
-from fencepost.host.engine import LEASE_SECONDS, Engine, Key
+from fencepost.host.engine import Engine, Key
 from fencepost.host.instruments import Deed, Traps, parse_point
 from fencepost.host.proposals import action_of
 from fencepost.machine import Rules, Transition, status_of
@@ -246,7 +246,7 @@ class VirtualHost(Engine):
 
     def _renew(self) -> None:
         """Owners that have been alive all the time renewed in time; only then does anybody look at expiry."""
-        lease_until = self.now + LEASE_SECONDS * MILLISECONDS
+        lease_until = self.now + round(self.lease_seconds * MILLISECONDS)
         for owner in self.owners:
             slot = self.slot(owner.key)
             if isinstance(slot, Instance) and slot.owner == owner.token and not owner.frozen | owner.lapsed:
