@@ -24,6 +24,7 @@ COMMANDS = {
     "send": "calling.send",
     "terminate": "calling.terminate",
     "history": "history",
+    "install": "install",
     "explain": "explain",
     "list": "listing",
     "self-test": "self_test",

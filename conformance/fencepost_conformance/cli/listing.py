@@ -15,6 +15,7 @@ from rich.text import Text
 
 from ..adapter import INSTRUMENTS
 from ..faults import load, promises
+from ..foreign.engines import HOSTS as FOREIGN
 from ..hosts import BUILT_IN
 from ..hosts.latitude import open_fields
 from ..messages import messages as table_of_messages
@@ -81,7 +82,12 @@ def hosts(wants_json: bool) -> None:
     'cmd:PROGRAM ARGUMENTS', a program in any language; or http://HOST:PORT, a server. Both speak the
     messages that 'fencepost list messages' shows.
     """
-    _print([{"host": name, "what it is": meaning} for name, meaning in BUILT_IN.items()], wants_json)
+    foreign = {
+        name: f"{engine.title}, {shim}: a foreign Host, which claims no Form ({engine.installation})"
+        for name, (engine, shim) in FOREIGN.items()
+    }
+    rows = [{"host": name, "what it is": meaning} for name, meaning in {**BUILT_IN, **foreign}.items()]
+    _print(rows, wants_json)
 
 
 @command.command()

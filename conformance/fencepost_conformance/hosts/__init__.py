@@ -10,6 +10,8 @@
 | `python:MODULE:FACTORY` | what FACTORY of an importable MODULE makes, in a child process |
 | `cmd:PROGRAM ARGUMENTS` | a program that answers on its standard output; `node` is that of the extra `js` |
 | `http://HOST:PORT` | a server that answers each POST |
+| `cloudflare`, `dbos`, `restate` | a foreign engine, which claims no Form, behind its best shim |
+| `cloudflare-raw`, `dbos-raw`, `restate-raw` | the same behind its smallest one |
 | `api:URL,folder=FOLDER` | Host API v2 at a base URL; the probe is deployed through it (see `api`) |
 """
 
@@ -20,6 +22,8 @@ from importlib import import_module
 from typing import Any
 
 from ..adapter import AdapterFault, Connection
+from ..foreign.engines import HOSTS as FOREIGN
+from ..foreign.engines import NotInstalled, connecting
 from ..inprocess import InProcess
 
 BUILT_IN = {
@@ -44,6 +48,8 @@ def resolve(
     """
     if host in BUILT_IN:
         return lambda: watch(InProcess(_make(host)))
+    if host in FOREIGN:
+        return _foreign(host, watch)
     kind, _, name = host.partition(":")
     if kind in _FAMILIES and name:
         connect = _FAMILIES[kind](host, name)
@@ -55,6 +61,15 @@ def resolve(
         f"{host}: no such Host; give {', '.join(BUILT_IN)}, python:MODULE:FACTORY, 'cmd:PROGRAM ARGUMENTS' "
         "or http://HOST:PORT"
     )
+
+
+def _foreign(host: str, watch: Callable[[Connection], Connection]) -> Callable[[], Connection]:
+    from fencepost.contexts.node_tools import NodeMissing
+
+    try:
+        return connecting(host, watch)
+    except (NotInstalled, NodeMissing) as missing:
+        raise UnknownHost(f"{host}: {missing}") from None
 
 
 def is_ours(host: str) -> bool:

