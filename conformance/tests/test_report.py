@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from fencepost_conformance.expected_failures import ExpectedFailure
-from fencepost_conformance.report import console, document, junit
+from fencepost_conformance.report import console, document, html, junit
 from fencepost_conformance.report.model import HostFacts, Kit, Report, Selection
 from fencepost_conformance.results import CheckResult, Difference
 from fencepost_conformance.verdict import judge
@@ -85,6 +85,15 @@ def test_the_json_report_holds_the_verdicts_the_differences_and_what_would_close
     assert read["latitudes"] == {"A-3": ["late"]}
     assert clauses["A-3"]["verdict"] is None
     assert read["unattributed"] == ["A/open"]
+
+
+@pytest.mark.parametrize("foreign", [True, False])
+def test_every_rendering_says_of_a_foreign_host_that_it_does_not_claim_the_form(foreign: bool) -> None:
+    host = HostFacts("engine", "Engine", "1", foreign=foreign)
+    shown = report(check("passed", "A-1", "A-2", "B-1"), host=host)
+    assert problems("report", json.loads(document.render(shown))) == []
+    for rendered in (document.render(shown), junit.render(shown), printed(shown), html.render(shown, {})):
+        assert ("a foreign Host: it does not claim the Form" in rendered) is foreign
 
 
 def test_junit_has_one_case_for_each_clause_and_counts_what_it_holds() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .. import hosts
 from ..adapter import AdapterFault, Connection
+from ..foreign.engines import HOSTS as FOREIGN
 from ..generate.profiles import Profile
 from ..report.model import HostFacts
 from ..results import CheckResult
@@ -49,6 +50,7 @@ class Connected:
             greeting.version,
             tuple(sorted(greeting.instruments)),
             greeting.lease_seconds,
+            address in FOREIGN,
         )
 
     def run(self, scenarios: Iterable[Scenario], progress: Progress) -> list[CheckResult]:

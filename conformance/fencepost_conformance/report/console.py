@@ -148,6 +148,8 @@ def _closing(report: Report, console: Console) -> None:
     host = report.host
     counts = ", ".join(f"{count} {verdict}" for verdict, count in report.run.counts.items())
     _line(console, f"host      {host.name} {host.version} ({host.address})")
+    if host.standing:
+        _line(console, f"which is  {host.standing}")
     _line(console, f"with      {', '.join(host.instruments) or 'no instruments'}")
     if not host.has_clock:
         left = sum("clock" in check.missing for check in report.run.checks)

@@ -34,6 +34,7 @@ def document(report: Report) -> dict[str, Any]:
             "name": report.host.name,
             "version": report.host.version,
             "instruments": list(report.host.instruments),
+            **({"standing": report.host.standing} if report.host.foreign else {}),
         },
         "seed": report.seed,
         "selection": _selection(report),

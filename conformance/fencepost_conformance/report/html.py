@@ -105,6 +105,7 @@ def _facts(report: Report) -> str:
     host, kit = report.host, report.kit
     rows = {
         "Host": f"{host.name} {host.version}",
+        **({"Which is": host.standing} if host.standing else {}),
         "Address": host.address,
         "Instruments": ", ".join(host.instruments) or "none",
         "Catalogue": f"{kit.catalogue_version}, {kit.catalogue_digest}",

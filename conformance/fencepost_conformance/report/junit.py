@@ -56,6 +56,7 @@ def _suite(report: Report, root: ET.Element, name: str, cases: Sequence[ET.Eleme
     properties = ET.SubElement(suite, "properties")
     for key, text in (
         ("host", f"{report.host.name} {report.host.version}"),
+        *((("standing", report.host.standing),) if report.host.foreign else ()),
         ("seed", str(report.seed)),
         ("catalogue", report.kit.catalogue_digest),
         ("probe", report.kit.probe_digest),

@@ -39,13 +39,22 @@ class Kit:
 
 @dataclass(frozen=True)
 class HostFacts:
-    """What was judged: the word that named the Host on the command line, and what its handshake said."""
+    """What was judged: the word that named the Host on the command line, and what its handshake said.
+
+    A `foreign` Host is one that does not claim the Form: every report of it says so.
+    """
 
     address: str
     name: str
     version: str
     instruments: tuple[str, ...] = ()
     lease_seconds: float = 0.0
+    foreign: bool = False
+
+    @property
+    def standing(self) -> str:
+        """What it is to the Form, where there is something to say."""
+        return "a foreign Host: it does not claim the Form" if self.foreign else ""
 
     @property
     def has_clock(self) -> bool:
