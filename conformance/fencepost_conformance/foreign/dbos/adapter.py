@@ -48,6 +48,10 @@ class _Gone(Exception):
     """The process of the engine ended before it answered."""
 
 
+class _Again(Exception):
+    """It will not begin with what was asked, since it is about to be killed."""
+
+
 class _Engine:
     """A process of the engine, and this end of the way to it."""
 
@@ -107,6 +111,8 @@ class _Engine:
             answer = await asyncio.wait_for(waiting, seconds)
         except TimeoutError:
             raise AdapterFault(f"the engine did not answer {op} within {seconds:g} s") from None
+        if "again" in answer:
+            raise _Again
         if "error" in answer:
             raise HostError(answer["error"]["name"], answer["error"]["message"])
         return answer["ok"]
@@ -221,7 +227,7 @@ class DbosAdapter:
             await asyncio.wait_for(self._up.wait(), _START_SECONDS)
             assert self._engine is not None
             await self._engine.ask("end", seconds=_REST_SECONDS)
-        except (AdapterFault, HostError, _Gone) as error:
+        except (AdapterFault, HostError, _Again, _Gone) as error:
             self._log(f"it does not come to rest ({error}); the next scenario begins on a new file")
             self._scenario = None
             await self._end_engine()

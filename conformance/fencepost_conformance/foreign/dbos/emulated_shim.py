@@ -23,7 +23,7 @@ from ...adapter import ABSENT
 from ...probe import load
 from ...probe.values import UNDEFINED
 from . import raw_shim
-from .runs import RUNS, ProbeRun, journal_of, log, logged, logged_async, show
+from .runs import RUNS, ProbeJournal, ProbeRun, log, logged, logged_async, show
 from .translation import STATUSES, TERMINAL, Scenario, parked
 
 RULES = Rules()
@@ -59,10 +59,10 @@ async def run(scenario: Scenario, params: Any) -> Any:
         result = await _outcome(scenario, params, present, step)
     except Exception:
         await present.stop()  # PUB-1
-        RUNS.spring(present.instance, "settled", None)
+        await RUNS.spring(present.instance, "settled", None)
         raise
     await present.stop()
-    RUNS.spring(present.instance, "settled", None)
+    await RUNS.spring(present.instance, "settled", None)
     return result
 
 
@@ -88,7 +88,7 @@ async def _outcome(scenario: Scenario, params: Any, run: ProbeRun, step: "Step")
 
 
 async def _run(scenario: Scenario, params: Any, run: ProbeRun, step: "Step") -> Any:
-    env = {"VERSION": scenario.version, "JOURNAL": journal_of(scenario, run)}
+    env = {"VERSION": scenario.version, "JOURNAL": ProbeJournal(scenario, run)}
     made = load(scenario.version)()["Probe"](env)  # CTX-1
     return await made.run(WorkflowEvent(run.instance, params), step)
 
@@ -173,12 +173,12 @@ class Step:
             except (error.DBOSUnexpectedStepError, error.DBOSStepNondeterminismError):
                 raise
             except Exception as failure:
-                RUNS.spring(self._run.instance, "committed", name)
+                await RUNS.spring(self._run.instance, "committed", name)
                 if attempt == policy.maximum_attempts:
                     return None, StepError("step_failed", f"{type(failure).__name__}: {failure}")
                 await self._pause(name, policy.delay(attempt))
             else:
-                RUNS.spring(self._run.instance, "committed", name)
+                await RUNS.spring(self._run.instance, "committed", name)
                 return document, None
         raise AssertionError("a policy has at least one attempt")
 
@@ -199,7 +199,7 @@ class Step:
         self._run.parking = None
         if envelope is None:
             return None, StepError("wait_timeout", f"no {type} within {seconds} s")
-        RUNS.spring(self._run.instance, "consumed", name)
+        await RUNS.spring(self._run.instance, "consumed", name)
         return envelope["payload"], None
 
 

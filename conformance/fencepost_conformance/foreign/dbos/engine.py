@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -33,6 +34,7 @@ from .runs import RUNS, log, task_of_run
 from .translation import Scenario
 
 _THREADS = 16
+_LAST_ANSWERS_SECONDS = 1.0  # for callers, before a process is killed by a trap
 _IN_FLIGHT = ["PENDING", "ENQUEUED", "DELAYED"]
 SHIMS = {"raw": raw_shim.Shim, "emulated": emulated_shim.Shim}
 
@@ -48,7 +50,9 @@ class Engine:
         self._loop = loop
         self._shim = shim
         self._traps = Traps()
-        RUNS.spring = self.spring
+        RUNS.armed, RUNS.die = self.armed, self.die
+        self._dying = threading.Event()
+        self._answering: set[int] = set()
 
     def say(self, **message: Any) -> None:
         """Write a line to the adapter."""
@@ -59,7 +63,12 @@ class Engine:
         """Answer until the adapter is gone; then nothing of this process is left, nor of its folder."""
         try:
             for line in self._lines:
-                self._threads.submit(self._answer, json.loads(line))
+                request = json.loads(line)
+                if self._dying.is_set():
+                    self.say(ticket=request["ticket"], again=True)  # it has not begun
+                else:
+                    self._answering.add(request["ticket"])
+                    self._threads.submit(self._answer, request)
         finally:
             while folder.exists():  # DBOS may be writing still
                 shutil.rmtree(folder, ignore_errors=True)
@@ -71,6 +80,7 @@ class Engine:
         except BaseException as error:
             answer = {"error": {"name": self._shim.error_name(error), "message": str(error)}}
         self.say(ticket=request["ticket"], **answer)
+        self._answering.discard(request["ticket"])
 
     # -- scenarios ----------------------------------------------------------------------------------
 
@@ -121,13 +131,20 @@ class Engine:
         point, step = parse_point(at)
         self._traps.arm("kill", id, point, step)
 
-    def spring(self, instance: str, point: str, step: str | None) -> None:
-        """Kill this process if a trap waits at this point."""
-        if self._traps.spring(instance, point, step) is not None:
-            at = point if step is None else f"{point}:{step}"
-            log(f"SIGKILL at {at} of {instance}")
-            self.say(ticket=-2, sprung=[[instance, at]])
-            os.kill(os.getpid(), signal.SIGKILL)
+    def armed(self, instance: str, point: str, step: str | None) -> bool:
+        """Whether a trap waits at this point."""
+        return self._traps.armed(instance, point, step)
+
+    def die(self, instance: str, point: str, step: str | None) -> None:
+        """Kill this process, for a trap; calls that have begun have a moment for their answers."""
+        self._dying.set()
+        at = point if step is None else f"{point}:{step}"
+        log(f"SIGKILL at {at} of {instance}")
+        self.say(ticket=-2, sprung=[[instance, at]])
+        limit = time.monotonic() + _LAST_ANSWERS_SECONDS
+        while self._answering and time.monotonic() < limit:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _as_json(value: Any) -> Any:
@@ -154,8 +171,8 @@ def watch_sleeps() -> None:
             event = LoopAwareEvent()
             if topic is not None:
                 store.recv_check(workflow_id, topic, event)
-            if not event.is_set():
-                RUNS.spring(instance, "parked", name)
+            if not event.is_set() and RUNS.armed(instance, "parked", name):
+                RUNS.die(instance, "parked", name)
         return left
 
     store.record_sleep = record_sleep

@@ -13,7 +13,7 @@ from fencepost.workflow import WorkflowEvent, start
 
 from ...adapter import ABSENT
 from ...probe import load
-from .runs import RUNS, ProbeRun, journal_of, log, logged, logged_async, show
+from .runs import RUNS, ProbeJournal, ProbeRun, log, logged, logged_async, show
 from .translation import STATUSES, Scenario, retries
 
 ERRORS = {
@@ -38,14 +38,14 @@ async def run(scenario: Scenario, params: Any) -> Any:
     id = str(DBOS.workflow_id)
     present = RUNS.begin(id, scenario.instance_id(id))
     made = module(scenario.token, scenario.version)["Probe"](
-        {"VERSION": scenario.version, "JOURNAL": journal_of(scenario, present)}
+        {"VERSION": scenario.version, "JOURNAL": ProbeJournal(scenario, present)}
     )
     try:
         result = await made.run(WorkflowEvent(present.instance, params), Step(present))
     except Exception:
-        RUNS.spring(present.instance, "settled", None)
+        await RUNS.spring(present.instance, "settled", None)
         raise
-    RUNS.spring(present.instance, "settled", None)
+    await RUNS.spring(present.instance, "settled", None)
     return result
 
 
@@ -67,9 +67,9 @@ class Step:
         try:
             result = await logged_async(words, DBOS.run_step_async(options, effect))
         except Exception:
-            RUNS.spring(self._run.instance, "committed", name)
+            await RUNS.spring(self._run.instance, "committed", name)
             raise
-        RUNS.spring(self._run.instance, "committed", name)
+        await RUNS.spring(self._run.instance, "committed", name)
         return result
 
     def sleep(self, name: Any, seconds: Any) -> Awaitable[Any]:
@@ -90,7 +90,7 @@ class Step:
         payload = await logged_async(words, DBOS.recv_async(type, seconds))
         self._run.parking = None
         if payload is not None:
-            RUNS.spring(self._run.instance, "consumed", name)
+            await RUNS.spring(self._run.instance, "consumed", name)
         return payload
 
 

@@ -7,6 +7,7 @@ ended together: by a shim that may do so, and by the adapter at the end of a sce
 import asyncio
 import contextlib
 import sys
+import threading
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -76,7 +77,8 @@ class Runs:
 
     def __init__(self) -> None:
         self._all: dict[str, ProbeRun] = {}
-        self.spring: Callable[[str, str, str | None], None] = lambda instance, point, step: None
+        self.armed: Callable[[str, str, str | None], bool] = lambda instance, point, step: False
+        self.die: Callable[[str, str, str | None], None] = lambda instance, point, step: None
 
     def begin(self, workflow_id: str, instance: str) -> ProbeRun:
         """A run has begun, in the present task."""
@@ -86,6 +88,12 @@ class Runs:
         run.tasks.add(task)
         CURRENT.set(run)
         return run
+
+    async def spring(self, instance: str, point: str, step: str | None) -> None:
+        """Where a trap waits at this point the instance goes no further, and its process is killed."""
+        if self.armed(instance, point, step):
+            threading.Thread(target=self.die, args=(instance, point, step)).start()
+            await asyncio.Event().wait()
 
     def find(self, workflow_id: str) -> ProbeRun | None:
         """The run of a workflow in this process."""
@@ -118,10 +126,21 @@ def task_of_run(loop: asyncio.AbstractEventLoop, coroutine: Any, **named: Any) -
     return task
 
 
-def journal_of(scenario: Scenario, run: ProbeRun) -> RemoteJournal:
+class ProbeJournal(RemoteJournal):
     """The kit's journal, with the points of traps at the edges of effects."""
-    journal = RemoteJournal(scenario.journal)
-    journal.really_spin = True
-    journal.on_effect_start.append(lambda _, name: RUNS.spring(run.instance, "effect-start", name))
-    journal.on_effect_end.append(lambda _, name: RUNS.spring(run.instance, "effect-end", name))
-    return journal
+
+    def __init__(self, scenario: Scenario, run: ProbeRun) -> None:
+        super().__init__(scenario.journal)
+        self.really_spin = True
+        self._run = run
+
+    async def effect_start(self, instance: str, name: str) -> int:
+        """An effect began; its number."""
+        execution = await super().effect_start(instance, name)
+        await RUNS.spring(self._run.instance, "effect-start", name)
+        return execution
+
+    async def effect_end(self, instance: str, name: str) -> None:
+        """An effect is about to settle."""
+        await super().effect_end(instance, name)
+        await RUNS.spring(self._run.instance, "effect-end", name)
