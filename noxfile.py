@@ -87,6 +87,31 @@ def crashes(session: nox.Session) -> None:
 
 
 @nox.session
+def foreign(session: nox.Session) -> None:
+    """Engines that nobody here wrote, each in two shims and twice; writes docs/foreign-hosts.md.
+
+    `nox -s foreign -- dbos` runs one of them, and leaves the page alone.
+    """
+    session.install(".[all,dbos,dev]")
+    place, reports = Path("conformance/fencepost_conformance/foreign"), Path(session.create_tmp())
+    engines = ("cloudflare", "dbos", "restate")
+    for name in session.posargs or engines:
+        session.run("fencepost", "install", name)
+        for shim in ("", "-raw"):
+            known = str(place / name / f"known{shim}.toml")
+            for turn in (1, 2):
+                report = str(reports / f"{name}{shim}-{turn}.json")
+                check = ("fencepost", "check", f"{name}{shim}", "--seed", "1", "--expected-failures", known)
+                session.run(*check, "--json", report, "--keep", str(reports / f"{name}{shim}"))
+    if not session.posargs:
+        written = [str(reports / f"{name}{shim}-{turn}.json")
+                   for name in engines for shim in ("", "-raw") for turn in (1, 2)]  # fmt: skip
+        session.run(
+            "python", "-m", "fencepost_conformance.foreign.page", *written, "--to", "docs/foreign-hosts.md"
+        )
+
+
+@nox.session
 def mutants(session: nox.Session) -> None:
     """The machine with one small change after the other, judged by the kit alone.
 
