@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+from fencepost_conformance.foreign.engines import ENGINES
 from hypothesis import settings
 
 settings.register_profile("fencepost", derandomize=True, deadline=None)
@@ -34,7 +35,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say that it was left out, and what to do about it."""
-    if not SERVER:
-        line = "stores on PostgreSQL (set FENCEPOST_POSTGRES to the URL of a database)"
+    """Say what was left out, and what to do about it."""
+    lines = [] if SERVER else ["stores on PostgreSQL (set FENCEPOST_POSTGRES to the URL of a database)"]
+    missing = ", ".join(each.name for each in ENGINES.values() if not each.is_installed)
+    if missing:
+        lines.append(f"foreign engines: {missing} ('fencepost install' and the name of one)")
+    for line in lines:
         terminalreporter.write_line(f"left out: {line}")

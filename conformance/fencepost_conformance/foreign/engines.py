@@ -50,11 +50,16 @@ class Engine:
         """The one command that installs what it needs."""
         return f"fencepost install {self.name}"
 
+    @property
+    def is_installed(self) -> bool:
+        """Whether its packages are there."""
+        return self._is_laid_out() if self.of_npm else find_spec(self.name) is not None
+
     def require(self) -> None:
         """Raise NotInstalled, or NodeMissing, unless it can be started."""
         if self.of_npm:
             node()
-        if not (self._is_laid_out() if self.of_npm else find_spec(self.name) is not None):
+        if not self.is_installed:
             raise NotInstalled(f"{self.title} is not installed: {self.installation}")
 
     def connect(self, shim: str, watch: Watch) -> Connection:
