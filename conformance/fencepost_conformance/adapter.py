@@ -245,6 +245,9 @@ class Connection(Protocol):
     def log(self) -> str:
         """The last that the adapter logged."""
 
+    def lines(self) -> list[str]:
+        """The last lines that the adapter has logged since the scenario began."""
+
     def close(self) -> None:
         """End the adapter, whatever it is doing; may be called twice."""
 

@@ -63,6 +63,10 @@ class Around:
         """The last that the adapter logged."""
         return self.inner.log()
 
+    def lines(self) -> list[str]:
+        """The last lines since the scenario began."""
+        return self.inner.lines()
+
     def close(self) -> None:
         """End the adapter."""
         self.inner.close()

@@ -24,6 +24,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Sequence
+from itertools import groupby
 from typing import IO, Any
 
 from .adapter import AdapterFault, Answer, Handshake
@@ -38,6 +39,8 @@ LINE_LIMIT = 1 << 26  # bytes of one answer
 LOG_LIMIT = 1 << 26  # bytes of log while one answer is waited for
 _LOG_KEPT = 1 << 22  # bytes of log from one request to the next
 _LOG_TAIL = 4000  # bytes
+LINES_KEPT = 200  # of the log of one scenario
+LINE_SHOWN = 1000  # characters of one of them
 _CHUNK = 1 << 16
 _SHOWN = 80  # characters of an answer that was cut short
 _SLICE = 0.5  # seconds between two looks at the log
@@ -66,6 +69,7 @@ class Child:
         self._tickets = Tickets()
         self._buffer = bytearray()
         self._log = _new_log()
+        self._log_began = 0  # where the log of this scenario begins
         theirs_in, self._write_to = os.pipe()
         self._read_from, theirs_out = os.pipe()
         os.set_blocking(self._write_to, False)
@@ -102,9 +106,10 @@ class Child:
     def send(self, op: str, **arguments: Any) -> int:
         """Write a request; raises AdapterFault when the adapter does not take it."""
         ticket, line = self._tickets.make(op, arguments)
+        self._trim_log()
         if op == "begin":
             self._tickets.forget()
-        self._trim_log()
+            self._log_began = 0 if self._log.closed else _size(self._log)
         self._write(memoryview(line + b"\n"))
         return ticket
 
@@ -125,7 +130,17 @@ class Child:
         """The last that the adapter logged."""
         if self._log.closed:
             return ""
-        return _tail(self._log).decode("utf-8", "replace").strip()
+        return _text(_tail(self._log, _LOG_TAIL)).strip()
+
+    def lines(self) -> list[str]:
+        """The last lines that the adapter has logged since the scenario began: long ones are cut, and one
+        that repeats itself is there once."""
+        if self._log.closed:
+            return []
+        logged = _tail(self._log, min(_size(self._log) - self._log_began, _LOG_KEPT))
+        cut = (line[:LINE_SHOWN] for line in _text(logged).splitlines())
+        told = ((line, sum(1 for _ in same)) for line, same in groupby(cut))
+        return [line if count == 1 else f"{line} ({count} times)" for line, count in told][-LINES_KEPT:]
 
     def close(self) -> None:
         """End the process and all that it started; may be called twice."""
@@ -164,7 +179,7 @@ class Child:
         """Read what there is, waiting at most `seconds`; False when nothing came."""
         self._check_alive()
         readable, _, _ = select.select((self._read_from,), (), (), seconds)
-        if os.fstat(self._log.fileno()).st_size > LOG_LIMIT:
+        if _size(self._log) > LOG_LIMIT:
             raise self._fault(
                 f"the adapter logged more than {LOG_LIMIT} bytes instead of an answer; log less"
             )
@@ -215,8 +230,9 @@ class Child:
         return AdapterFault(text, log)
 
     def _trim_log(self) -> None:
-        if not self._log.closed and os.fstat(self._log.fileno()).st_size > _LOG_KEPT:
-            tail = _tail(self._log)
+        if not self._log.closed and _size(self._log) > _LOG_KEPT:
+            tail = _tail(self._log, _LOG_KEPT // 8)
+            self._log_began = max(0, self._log_began - (_size(self._log) - len(tail)))
             os.ftruncate(self._log.fileno(), 0)
             os.write(self._log.fileno(), tail)
 
@@ -236,9 +252,16 @@ def _new_log() -> IO[bytes]:
     return log
 
 
-def _tail(log: IO[bytes]) -> bytes:
-    size = os.fstat(log.fileno()).st_size
-    return os.pread(log.fileno(), _LOG_TAIL, max(0, size - _LOG_TAIL))
+def _size(log: IO[bytes]) -> int:
+    return os.fstat(log.fileno()).st_size
+
+
+def _tail(log: IO[bytes], most: int) -> bytes:
+    return os.pread(log.fileno(), most, max(0, _size(log) - most))
+
+
+def _text(logged: bytes) -> str:
+    return logged.decode("utf-8", "replace")
 
 
 def _because(error: OSError | ValueError) -> str:

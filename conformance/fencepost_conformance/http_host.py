@@ -86,6 +86,10 @@ class HttpHost:
         """Nothing: the server keeps its own log."""
         return ""
 
+    def lines(self) -> list[str]:
+        """Nothing."""
+        return []
+
     def close(self) -> None:
         """Hang up on everything; may be called twice."""
         self._hang_up()

@@ -64,6 +64,10 @@ class InProcess:
         """Nothing: the adapter's log is the kit's own."""
         return ""
 
+    def lines(self) -> list[str]:
+        """Nothing."""
+        return []
+
     def close(self) -> None:
         """Let the adapter close itself, if it can."""
         close = None if self._closed else self._bench.method("close")

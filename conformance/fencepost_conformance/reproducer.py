@@ -2,8 +2,8 @@
 
 A seed alone does not survive the next version of the kit, so a failure is kept as the whole scenario. A
 reproducer *is* a scenario document, with one more key, `observed`, that replaying leaves aside: the Host,
-the seed, the kit and the catalogue by version and digest, the digest of the scenario itself, and every
-difference with its expected and seen values.
+the seed, the kit and the catalogue by version and digest, the digest of the scenario itself, every
+difference with its expected and seen values, and the last lines that the adapter logged meanwhile.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def reproducer(
         "outcome": result.outcome,
         "differences": check_document(result)["differences"],
         "detail": result.detail,
+        **({"log": list(result.log)} if result.log else {}),
     }
     return {**{key: value for key, value in document.items() if key != KEY}, KEY: observed}
 

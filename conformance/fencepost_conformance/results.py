@@ -24,7 +24,8 @@ class Difference:
 class CheckResult:
     """The outcome of one scenario on one Host; `seconds` is real time.
 
-    `observations` are kept where the check failed, for whoever wants to see how it came to that.
+    `observations`, and the last lines of the adapter's `log`, are kept where the check failed, for whoever
+    wants to see how it came to that.
     """
 
     scenario: str
@@ -37,3 +38,4 @@ class CheckResult:
     choices: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     observations: tuple[Observation, ...] = field(default=(), compare=False, repr=False)
+    log: tuple[str, ...] = field(default=(), compare=False, repr=False)

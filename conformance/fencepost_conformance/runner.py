@@ -81,6 +81,7 @@ def run_scenario(
         choices=run.choices,
         seconds=time.perf_counter() - began,
         observations=tuple(run.observations) if outcome == "failed" else (),
+        log=tuple(connection.lines()) if outcome == "failed" else (),
     )
 
 

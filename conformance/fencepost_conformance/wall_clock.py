@@ -29,7 +29,7 @@ PATIENCE_SECONDS = 10.0  # until a Host that is late must be there
 LESS_PATIENCE_SECONDS = 3.0  # in a scenario in which it has not been there before
 LATE_SECONDS = 2.0  # that a Host may be late where nobody could wait longer
 QUIET_SECONDS = 0.3
-PAUSE_SECONDS = 0.05
+PAUSE_SECONDS = 0.1
 
 TERMINAL = frozenset({"complete", "errored", "terminated"})
 _LOOKING = frozenset({"status", "get", "effects", "marks", "runs", "counts", "ready", "observe", "history"})

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 from fencepost_conformance.adapter import PROTOCOL, AdapterFault
-from fencepost_conformance.child import python_child
+from fencepost_conformance.child import LINE_SHOWN, python_child
 from fencepost_conformance.runner import greet, run_many, run_scenario
 from fencepost_conformance.scenario import Scenario
 
@@ -52,6 +52,11 @@ class Crashing(Good):
     def restart(self):
         print("about to crash", flush=True)
         os._exit(3)
+
+class Talking(Good):
+    def get(self, id):
+        print("looking\\n" * 3 + "x" * 100_000, flush=True)
+        super().get(id)
 
 class Killed(Good):
     def restart(self):
@@ -244,3 +249,12 @@ def test_a_child_whose_kit_is_gone_ends_itself(theirs):
     assert child._process.wait(10) == -9
     os.close(child._read_from)
     child._log.close()
+
+
+def test_what_was_logged_while_a_scenario_ran_is_kept_with_its_failure(theirs):
+    child = theirs("Talking")
+    made = scenario({"create": "i", "program": "main"}, {"get": "i"})
+    result, again = run_scenario(child, made), run_scenario(child, made)
+    assert result.outcome == "failed"
+    assert result.log == ("looking (3 times)", "x" * LINE_SHOWN)
+    assert again.log == result.log  # and nothing from before

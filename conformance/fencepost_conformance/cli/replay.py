@@ -30,6 +30,7 @@ from . import connecting, screen, sources
 from .trouble import Trouble
 
 RUNS = 5  # of a reproducer
+LINES_SHOWN = 40  # of what the adapter logged
 EXIT_STATUS: dict[Outcome, int] = {"passed": 0, "failed": 1, "errored": 2, "unmeasured": 3}
 
 Answer = Literal["fixed", "failed", "errored", "unmeasured", "flaky"]
@@ -110,6 +111,8 @@ def show(output: Console, result: CheckResult, host: str) -> None:
         screen.say(output, f"{difference.at} {difference.clause}: {difference.message}")
         screen.say(output, f"  expected {facts.value(difference.expected)}")
         screen.say(output, f"  seen     {facts.value(difference.seen)}")
+    for line in result.log[-LINES_SHOWN:]:
+        screen.say(output, f"  | {line}")
     if result.missing:
         screen.say(output, f"the Host lacks: {', '.join(result.missing)}")
     for line in result.detail.splitlines():

@@ -192,10 +192,21 @@ def _check(report: Report, scenario: str, title: str, blames: list[Blame], figur
     differences = "".join(_difference(blame) for blame in blames[:SHOWN_BLAMES])
     more = len(blames) - SHOWN_BLAMES
     rest = paragraph(f"and {counted(more, 'more difference')}", "note") if more > 0 else ""
+    log = _log(report, scenario)
     return (
         f'<section class="check"><h4>{text(title)} <code>{text(scenario)}</code></h4>{differences}{rest}'
-        f"{figures.figure(scenario)}{code(report.replay_line(scenario))}</section>"
+        f"{figures.figure(scenario)}{log}{code(report.replay_line(scenario))}</section>"
     )
+
+
+def _log(report: Report, scenario: str) -> str:
+    """What the adapter logged meanwhile."""
+    lines = next((each.log for each in report.run.checks if each.scenario == scenario), ())
+    if not lines:
+        return ""
+    label = f"{counted(len(lines), 'line')} that the adapter logged"
+    body = text("\n".join(lines))
+    return f'<details class="log"><summary>{label}</summary><pre tabindex="0">{body}</pre></details>'
 
 
 def _difference(blame: Blame) -> str:
