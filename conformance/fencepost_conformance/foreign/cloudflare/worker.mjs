@@ -1,0 +1,66 @@
+/**
+ * What both shims share inside of workerd: the probe's Worker as the caller, and the entry point of a
+ * Workflow, whose requests outlive its code.
+ */
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import { WorkflowEntrypoint } from "cloudflare:workers";
+
+import probe, { Probe } from "./probe.mjs";
+
+const requests = new AsyncLocalStorage(); // the context that a request is made in
+const { fetch } = globalThis;
+
+/** workerd drops what is still on its way when the handler that asked for it has ended, unless told to wait. */
+globalThis.fetch = (...given) => {
+  const answer = fetch(...given);
+  requests.getStore()?.waitUntil(answer.then(() => {}, () => {}));
+  return answer;
+};
+
+const shown = (value) => JSON.stringify(value, (_, each) => (each === undefined ? "undefined" : each));
+
+const isHandle = (value) => typeof value?.status === "function";
+
+/** A Workflow as the engine offers it, which notes each call and what came of it. */
+function noted(workflow, raw) {
+  const note = async (said, called) => {
+    try {
+      const answer = await called;
+      raw.push(`${said} -> ${isHandle(answer) ? "an instance" : shown(answer)}`);
+      return answer;
+    } catch (error) {
+      raw.push(`${said} -> throws ${error}`);
+      throw error;
+    }
+  };
+  const instance = (handle) => ({
+    id: handle.id,
+    status: () => note(`${handle.id}.status()`, handle.status()),
+    sendEvent: (event) => note(`${handle.id}.sendEvent(${shown(event)})`, handle.sendEvent(event)),
+    terminate: () => note(`${handle.id}.terminate()`, handle.terminate()),
+  });
+  return {
+    create: async (options) => instance(await note(`create(${shown(options)})`, workflow.create(options))),
+    get: async (id) => instance(await note(`get(${shown(id)})`, workflow.get(id))),
+  };
+}
+
+/** The caller's Worker: the probe's, which is handed the shim's `binding` over the engine's. */
+export const caller = (binding) => ({
+  async fetch(request, env) {
+    const raw = [];
+    const response = await probe.fetch(request, { PROBE: binding(noted(env.WORKFLOW, raw)) });
+    return Response.json({ ...(await response.json()), raw });
+  },
+});
+
+/** The Workflow: `perform(application, event, step)` is the shim's, and constructs the application. */
+export const entrypoint = (binding, perform) =>
+  class extends WorkflowEntrypoint {
+    run(event, step) {
+      const { VERSION, JOURNAL, WORKFLOW } = this.env;
+      const construct = () => new Probe({ VERSION, JOURNAL, PROBE: binding(WORKFLOW) });
+      return requests.run(this.ctx, () => perform(construct, event, step));
+    }
+  };
