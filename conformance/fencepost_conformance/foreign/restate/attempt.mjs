@@ -1,7 +1,7 @@
 /**
  * What a context leaves running, and its end. Restate ends an attempt by leaving its promises unsettled;
  * timers and requests of the code float on. Here they are the attempt's own: when it is over, no timer of it
- * fires any more, and it can send no more requests.
+ * fires any more, and it can send no more requests. Those that have left go their way.
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";

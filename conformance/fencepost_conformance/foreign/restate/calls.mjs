@@ -6,26 +6,11 @@
 import { request } from "node:http";
 import { join } from "node:path";
 
+import { EngineError } from "../shared/form.mjs";
+import { log, shown, within } from "../shared/wire.mjs";
+
 const DEADLINE_MILLISECONDS = 10_000;
-const LOGGED = 400; // characters of an answer
-
-/** A rejection by the engine, or by what stands before it: the `name` that a caller sees. */
-export class EngineError extends Error {
-  constructor(name, message) {
-    super(message);
-    this.name = name;
-  }
-}
-
-const started = performance.now();
-
-/** One line on standard error. */
-export const log = (line) => {
-  const at = ((performance.now() - started) / 1000).toFixed(3);
-  process.stderr.write(`${at} ${line}\n`);
-};
-
-const shown = (text) => (text.length > LOGGED ? `${text.slice(0, LOGGED)}... (${text.length})` : text);
+const PAUSE_MILLISECONDS = 50;
 
 /** A server's two APIs, by the folder that holds its sockets. */
 export class Calls {
@@ -43,11 +28,15 @@ export class Calls {
     return this.#call("admin", method, path, body);
   }
 
-  /** The rows of a query over what the server holds (its SQL introspection). */
+  /** The rows of a query over what the server holds (its SQL introspection), which fails while it starts. */
   async query(sql) {
-    const { status, body } = await this.admin("POST", "/query", JSON.stringify({ query: sql }));
-    if (status !== 200) throw new EngineError("backend_unavailable", body);
-    return JSON.parse(body).rows;
+    const limit = performance.now() + DEADLINE_MILLISECONDS;
+    for (;;) {
+      const { status, body } = await this.admin("POST", "/query", JSON.stringify({ query: sql }));
+      if (status === 200) return JSON.parse(body).rows;
+      if (performance.now() > limit) throw new EngineError("backend_unavailable", body);
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLISECONDS));
+    }
   }
 
   async #call(api, method, path, body) {
@@ -66,22 +55,21 @@ export class Calls {
     const headers = { accept: "application/json" };
     if (body !== undefined) headers["content-type"] = "application/json";
     const { promise, resolve, reject } = Promise.withResolvers();
-    const deadline = setTimeout(() => {
-      sent.destroy();
-      reject(new EngineError("backend_unavailable", `no answer within ${DEADLINE_MILLISECONDS / 1000} s`));
-    }, DEADLINE_MILLISECONDS);
     const failed = (error) => reject(new EngineError("backend_unavailable", error.message));
     const sent = request({ socketPath, method, path, headers }, async (response) => {
       try {
-        const body = (await Array.fromAsync(response)).map((chunk) => Buffer.from(chunk));
-        resolve({ status: response.statusCode, body: Buffer.concat(body).toString() });
+        const chunks = await Array.fromAsync(response);
+        resolve({ status: response.statusCode, body: Buffer.concat(chunks).toString() });
       } catch (error) {
         failed(error);
       }
     });
     sent.on("error", failed);
     sent.end(body);
-    return promise.finally(() => clearTimeout(deadline));
+    return within(DEADLINE_MILLISECONDS, promise, () => {
+      sent.destroy();
+      return new EngineError("backend_unavailable", `no answer within ${DEADLINE_MILLISECONDS / 1000} s`);
+    });
   }
 }
 

@@ -2,20 +2,23 @@
  * The best that a careful user could do with what Restate offers: names of steps are kept by the run itself,
  * events by a virtual object, the attempts of a step are run blocks, and whatever is said is checked first.
  *
- * Terminate is Restate's cancellation: the run ends itself where it awaits Restate, and is then shown as ended.
+ * Terminate is Restate's cancellation, by which a run ends itself where it awaits Restate. An attempt that has
+ * been asked to suspend hears of none while an effect goes on, so that it is also told by a shared handler.
  */
 
 import { randomUUID } from "node:crypto";
 
+import { EngineError, LIMITS, checkText, given, input } from "../shared/form.mjs";
 import { attempt } from "./attempt.mjs";
-import { EngineError, quoted } from "./calls.mjs";
-import { LIMITS, checkText, given, input, write } from "./form.mjs";
+import { quoted } from "./calls.mjs";
 import { inbox, inboxObject } from "./inbox.mjs";
 import { invocation, output, workflow } from "./raw.mjs";
-import { Steps, failure } from "./steps.mjs";
+import { RestateSteps } from "./steps.mjs";
 
 const STATUSES = { pending: "queued", scheduled: "queued", ready: "queued" };
 const LOOK_MILLISECONDS = 20;
+
+const retryPolicy = { initialInterval: 50, maxInterval: 1000, exponentiationFactor: 2 };
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -40,6 +43,7 @@ export function binding(calls, token) {
         const { id: invoked, status } = await found(id);
         if (status === "completed") return;
         await calls.admin("PATCH", `/invocations/${invoked}/cancel`);
+        calls.ingress("POST", `${path(workflow, id)}/stop`).catch(() => {}); // no answer while code computes
         while ((await found(id)).status !== "completed") await pause(LOOK_MILLISECONDS);
       },
     });
@@ -88,45 +92,39 @@ function refusal(status, body) {
 }
 
 let contexts = 0;
+const running = new Map(); // id of an instance -> what stops its present context
 
 /** The services of a scenario. A run that waits is suspended at once, so that each wake has a fresh context. */
 export function services(restate, { token, version, journal, probe }) {
   const run = async (ctx, params) => {
     const { Probe } = await import(`${probe}?context=${++contexts}`);
-    const steps = new Steps(restate, ctx, token);
-    const begun = async () => {
-      try {
-        const made = new Probe({ VERSION: version, JOURNAL: journal });
-        return write(await made.run({ instanceId: ctx.key, params }, steps.surface));
-      } catch (error) {
-        throw failure(restate, steps.reason(error), String(error?.message ?? error));
-      }
-    };
-    const settled = begun().then(
-      (text) => () => text,
-      (error) => () => { throw error; },
-    );
-    const outcome = await Promise.race([steps.doom, settled]);
-    if (steps.active === null) return outcome();
-    steps.condemn("step_definition_mismatch", `${steps.active} is not settled`);
-    return steps.doom;
+    const steps = new RestateSteps(restate, ctx, token);
+    running.set(ctx.key, steps);
+    const construct = () => new Probe({ VERSION: version, JOURNAL: journal });
+    return steps.outcome(construct, { instanceId: ctx.key, params });
   };
+  const stop = async (ctx) => void running.get(ctx.key)?.stop();
   const options = {
     hooks: [attempt],
     inactivityTimeout: 0,
     abortTimeout: { days: 1 },
-    retryPolicy: { initialInterval: 50, maxInterval: 1000, exponentiationFactor: 2 },
+    retryPolicy,
   };
   const text = { contentType: "application/json", serialize: encoded, deserialize: (data) => new TextDecoder().decode(data) };
   const retention = { seconds: LIMITS.retentionSeconds };
   return [
     restate.workflow({
       name: workflow(token),
-      handlers: { run: restate.handlers.workflow.workflow({ output: text }, run) },
+      handlers: {
+        run: restate.handlers.workflow.workflow({ output: text }, run),
+        stop: restate.handlers.workflow.shared(stop),
+      },
       options: { ...options, workflowRetention: retention, journalRetention: retention },
     }),
-    inboxObject(restate, token, { retryPolicy: options.retryPolicy }),
   ];
 }
+
+/** Served apart from workflow code, so that an inbox takes events also while that computes. */
+export const apart = (restate, { token }) => [inboxObject(restate, token, { retryPolicy })];
 
 const encoded = (text) => new TextEncoder().encode(text ?? "");

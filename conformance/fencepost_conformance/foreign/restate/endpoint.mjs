@@ -1,52 +1,83 @@
 /**
  * The endpoint: the process that has Restate's SDK, and runs workflow code when the server asks it to.
  *
- *     node endpoint.mjs SHIM SDK PORT
+ *     node endpoint.mjs SHIM SDK PORT...
  *
  * Its parent tells it of each scenario. The services of a scenario are served below its token, as a deployment
- * of their own, over HTTP/2, which is how the SDK serves by itself.
+ * of their own, over HTTP/2, which is how the SDK serves by itself. What a shim wants to have served `apart`
+ * from workflow code has a thread and a port of its own.
  */
 
+import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { createServer } from "node:http2";
+import { Worker, isMainThread, parentPort, workerData } from "node:worker_threads";
 
-const [shim, sdk, port] = process.argv.slice(2);
-const restate = (await import(sdk)).default;
-const { services } = await import(`./${shim}.mjs`);
+import { reporter } from "./reporter.mjs";
 
-const handlers = new Map(); // token -> handler of requests
-let started = null;
+/** Serve what `list` gives for a scenario; what is given back is told of scenarios and knows the port. */
+async function serve(sdk, list, port) {
+  const restate = (await import(sdk)).default;
+  const handlers = new Map(); // token -> handler of requests
+  const server = createServer((request, response) => {
+    const handle = handlers.get(request.url.split("/")[1]);
+    if (handle === undefined) return void response.writeHead(404).end();
+    handle(request, response);
+  });
+  server.listen(port, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    port: server.address().port,
+    begin(scenario) {
+      handlers.clear();
+      handlers.set(scenario.token, restate.createEndpointHandler({ services: list(restate, scenario) }));
+    },
+  };
+}
 
-const server = createServer((request, response) => {
-  const [, token] = request.url.split("/");
-  const handle = handlers.get(token);
-  if (handle === undefined) return void response.writeHead(404).end();
-  handle(request, response);
-});
+async function main() {
+  const [shim, sdk, ...ports] = process.argv.slice(2);
+  globalThis.fetch = reporter();
+  const { services, apart } = await import(`./${shim}.mjs`);
+  const served = await serve(sdk, services, Number(ports[0] ?? 0));
+  const thread = apart && new Worker(new URL(import.meta.url), { workerData: { shim, sdk, port: Number(ports[1] ?? 0) } });
+  const [other] = thread ? await once(thread, "message") : [];
+  const told = { ports: thread ? [served.port, other] : [served.port] };
+  let engine = null;
 
-const TOLD = {
-  begin: (scenario) => {
-    handlers.clear();
-    handlers.set(scenario.token, restate.createEndpointHandler({ services: services(restate, scenario) }));
-  },
-  server: () => {},
-};
+  process.on("message", async ({ begin, server }) => {
+    engine = server ?? engine;
+    if (begin !== undefined) {
+      served.begin(begin);
+      thread?.postMessage(begin);
+      if (thread) await once(thread, "message");
+    }
+    process.send(told);
+  });
 
-process.on("message", (message) => {
-  if (message.server !== undefined) started = message;
-  for (const [word, tell] of Object.entries(TOLD)) if (word in message) tell(message[word]);
-  process.send({ port: server.address().port });
-});
+  process.on("disconnect", () => {
+    // the adapter is gone, and the server goes with it
+    if (engine === null) process.exit(0);
+    try {
+      process.kill(engine.pid, "SIGKILL");
+    } catch {
+      // it had ended
+    }
+    rmSync(engine.folder, { recursive: true, force: true, maxRetries: 3 });
+    process.exit(0);
+  });
 
-process.on("disconnect", () => {
-  // the adapter is gone
-  try {
-    if (started !== null) process.kill(started.server, "SIGKILL");
-  } catch {
-    // it had ended
-  }
-  if (started !== null) rmSync(started.folder, { recursive: true, force: true, maxRetries: 3 });
-  process.exit(0);
-});
+  process.send(told);
+}
 
-server.listen(Number(port), "127.0.0.1", () => process.send({ port: server.address().port }));
+async function beside() {
+  const { shim, sdk, port } = workerData;
+  const served = await serve(sdk, (await import(`./${shim}.mjs`)).apart, port);
+  parentPort.on("message", (scenario) => {
+    served.begin(scenario);
+    parentPort.postMessage(null);
+  });
+  parentPort.postMessage(served.port);
+}
+
+await (isMainThread ? main() : beside());

@@ -15,7 +15,9 @@ import { arch, platform, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { Calls, EngineError, log, quoted } from "./calls.mjs";
+import { EngineError } from "../shared/form.mjs";
+import { log, within } from "../shared/wire.mjs";
+import { Calls, quoted } from "./calls.mjs";
 
 const START_MILLISECONDS = 30_000;
 const ANSWER_MILLISECONDS = 3000; // of an endpoint whose code does not compute for ever
@@ -39,13 +41,8 @@ disable-web-ui = true
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-const within = (milliseconds, promise, what) => {
-  let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what}: not within ${milliseconds / 1000} s`)), milliseconds);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
-};
+const inTime = (milliseconds, promise, what) =>
+  within(milliseconds, promise, () => new Error(`${what}: not within ${milliseconds / 1000} s`));
 
 async function killed(child) {
   if (child === null || child.exitCode !== null || child.signalCode !== null) return;
@@ -59,7 +56,7 @@ export class Engine {
   #folder = mkdtempSync(join(tmpdir(), "fencepost-restate-"));
   #server = null;
   #endpoint = null;
-  #port = 0;
+  #ports = [];
   #scenario = null;
 
   constructor(shim, packages) {
@@ -87,10 +84,13 @@ export class Engine {
       await killed(this.#endpoint);
       await this.#startEndpoint();
     }
-    const uri = `http://127.0.0.1:${this.#port}/${scenario.token}`;
-    const { status, body } = await this.calls.admin("POST", "/deployments", JSON.stringify({ uri }));
-    if (status >= 300) throw new Error(`the deployment is not accepted: ${body}`);
-    scenario.deployment = JSON.parse(body).id;
+    scenario.deployments = [];
+    for (const port of this.#ports) {
+      const uri = `http://127.0.0.1:${port}/${scenario.token}`;
+      const { status, body } = await this.calls.admin("POST", "/deployments", JSON.stringify({ uri }));
+      if (status >= 300) throw new Error(`the deployment is not accepted: ${body}`);
+      scenario.deployments.push(JSON.parse(body).id);
+    }
   }
 
   /** Kill whatever of the scenario still runs, and forget its deployment. */
@@ -99,7 +99,7 @@ export class Engine {
     const live = `SELECT id FROM sys_invocation WHERE target_service_name LIKE ${quoted(`%${scenario.token}`)}
       AND status <> 'completed'`;
     for (const { id } of await this.calls.query(live)) await this.calls.admin("PATCH", `/invocations/${id}/kill`);
-    if (scenario.deployment) await this.calls.admin("DELETE", `/deployments/${scenario.deployment}?force=true`);
+    for (const id of scenario.deployments) await this.calls.admin("DELETE", `/deployments/${id}?force=true`);
   }
 
   /** SIGKILL of server and endpoint, and both again on the same storage. */
@@ -125,8 +125,8 @@ export class Engine {
       env: { ...process.env, DO_NOT_TRACK: "1" },
       stdio: ["ignore", 2, 2],
     });
-    await Promise.all([this.#startEndpoint(), within(START_MILLISECONDS, this.#serverIsUp(), "start of the server")]);
-    await this.#tell({ server: this.#server.pid, folder: this.#folder });
+    await Promise.all([this.#startEndpoint(), inTime(START_MILLISECONDS, this.#serverIsUp(), "start of the server")]);
+    await this.#tell({ server: { pid: this.#server.pid, folder: this.#folder } });
   }
 
   /** Up means that a query, which needs the partition's leader, is answered. */
@@ -146,19 +146,20 @@ export class Engine {
 
   async #startEndpoint() {
     const program = fileURLToPath(import.meta.resolve("./endpoint.mjs"));
-    this.#endpoint = fork(program, [this.#shim, this.#packages.resolve("@restatedev/restate-sdk"), String(this.#port)], {
+    const sdk = this.#packages.resolve("@restatedev/restate-sdk");
+    this.#endpoint = fork(program, [this.#shim, sdk, ...this.#ports.map(String)], {
       stdio: ["ignore", 2, 2, "ipc"],
       env: { ...process.env, RESTATE_LOGGING: "ERROR" },
     });
-    const [{ port }] = await within(START_MILLISECONDS, once(this.#endpoint, "message"), "start of the endpoint");
-    this.#port = port;
+    const [{ ports }] = await inTime(START_MILLISECONDS, once(this.#endpoint, "message"), "start of the endpoint");
+    this.#ports = ports;
     if (this.#scenario !== null) await this.#tell({ begin: this.#scenario });
   }
 
   async #tell(message) {
     if (!this.#endpoint.connected) throw new Error("it is gone");
-    const told = within(ANSWER_MILLISECONDS, once(this.#endpoint, "message"), Object.keys(message)[0]);
-    this.#endpoint.send({ ...message, calls: this.calls.folder });
+    const told = inTime(ANSWER_MILLISECONDS, once(this.#endpoint, "message"), Object.keys(message)[0]);
+    this.#endpoint.send(message);
     await told;
   }
 }

@@ -1,6 +1,5 @@
 /**
- * The adapter of Restate, on the wire of the conformance kit: requests come as JSON lines on standard input,
- * answers leave as JSON lines on standard output, and what is said to Restate is logged on standard error.
+ * The adapter of Restate, a server and an endpoint, on the wire of the conformance kit.
  *
  *     node host.mjs --shim raw|emulated --packages FOLDER
  *
@@ -8,12 +7,12 @@
  * Worker, so that their arguments are real JavaScript values when they reach the shim.
  */
 
-import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 
+import { EngineError } from "../shared/form.mjs";
+import { PROTOCOL, callers, log, serve } from "../shared/wire.mjs";
 import { Engine } from "./engine.mjs";
-import { EngineError, log } from "./calls.mjs";
 
 const INSTRUMENTS = ["journal", "restart", "responses"];
 const LEASE_SECONDS = 5; // a lost attempt is tried again after a second or less, once its process is back
@@ -26,12 +25,6 @@ const { binding } = await import(`./${options.shim}.mjs`);
 let engine = null;
 let scenario = null;
 let caller = null;
-
-async function handshake() {
-  engine ??= await Engine.started(options.shim, options.packages);
-  const host = { name: `Restate (${options.shim})`, version: engine.version };
-  return { protocol: "fencepost.adapter@1", host, instruments: INSTRUMENTS, leaseSeconds: LEASE_SECONDS };
-}
 
 async function begin({ token, deployed, journal, probe }) {
   log(`begin ${token}`);
@@ -50,36 +43,16 @@ async function call(name, input) {
   return ok;
 }
 
-const CALLS = { create: "create", get: "get", status: "status", send_event: "sendEvent", terminate: "terminate" };
-
-const OPS = {
-  handshake,
+await serve({
+  handshake: async () => {
+    engine ??= await Engine.started(options.shim, options.packages);
+    const host = { name: `Restate (${options.shim})`, version: engine.version };
+    return { protocol: PROTOCOL, host, instruments: INSTRUMENTS, leaseSeconds: LEASE_SECONDS };
+  },
   begin,
   end: () => engine.end(scenario),
   restart: () => engine.restart(),
-  drop_response: ({ call: op, arguments: input }) => call(CALLS[op], input).then(() => null, () => null),
-};
-
-for (const [op, name] of Object.entries(CALLS)) OPS[op] = (input) => call(name, input);
-
-async function answer(op, input) {
-  try {
-    return { ok: (await OPS[op](input)) ?? null };
-  } catch (error) {
-    if (error instanceof EngineError) return { error: { name: error.name, message: error.message } };
-    return { fault: `${op}: ${error?.stack ?? error}` };
-  }
-}
-
-const write = (message) => process.stdout.write(`${JSON.stringify(message)}\n`);
-const MAY_WAIT = new Set(["terminate", "drop_response"]); // the next requests need not wait for them
-
-let last = Promise.resolve();
-for await (const line of createInterface({ input: process.stdin })) {
-  const { op, ticket, ...input } = JSON.parse(line);
-  const begun = last.then(() => answer(op, input));
-  const answered = begun.then((given) => write({ ticket, ...given }));
-  last = MAY_WAIT.has(op) ? last : answered;
-}
+  ...callers(call),
+});
 engine?.close();
 process.exit(0);

@@ -5,7 +5,7 @@
  * A durable promise is resolved once, and by whoever comes first; a queue takes a virtual object.
  */
 
-import { LIMITS, eventBytes } from "./form.mjs";
+import { LIMITS, eventBytes } from "../shared/form.mjs";
 
 /** The name of the virtual object of a scenario. */
 export const inbox = (token) => `Inbox_${token}`;

@@ -6,7 +6,8 @@
 
 import { randomUUID } from "node:crypto";
 
-import { EngineError, quoted } from "./calls.mjs";
+import { EngineError } from "../shared/form.mjs";
+import { quoted } from "./calls.mjs";
 
 /** The name of the workflow of a scenario. */
 export const workflow = (token) => `Probe_${token}`;

@@ -1,91 +1,34 @@
 /**
- * The three operations by name, for one context, over Restate's operations, which are known by their position.
+ * The Form's steps over Restate's operations, which Restate knows by their position in the journal.
  *
- * Each context goes through its journal again, so that what a finished name came to is known from what was
- * called before. `doom` is what no code of the application survives; what is awaited then is never settled.
+ * Each attempt of an effect is a run block of its own, whose outcome is always a value, so that it is on record
+ * before the next attempt begins. An event is taken from the instance's inbox, or sent to an awakeable.
  */
 
-import { CONFIGURATION, LIMITS, checkText, read, write } from "./form.mjs";
+import { write } from "../shared/form.mjs";
+import { MILLISECONDS, Steps, messageOf } from "../shared/steps.mjs";
 import { inbox } from "./inbox.mjs";
 
-const MILLISECONDS = 1000;
-const never = new Promise(() => {});
-
-/** An Error of the Host: an own, read-only `name`. */
-function hostError(name, message) {
-  const fixed = { value: name, writable: false, enumerable: false, configurable: false };
-  return Object.defineProperty(new Error(message), "name", fixed);
-}
-
-export class Steps {
+export class RestateSteps extends Steps {
   #restate;
   #ctx;
   #token;
-  #finished = new Map(); // name -> {value} (a text or undefined) or {failure} ([name, message])
-  #genuine = new WeakSet();
-  #doomed = Promise.withResolvers();
-  active = null;
 
   constructor(restate, ctx, token) {
+    super();
     this.#restate = restate;
     this.#ctx = ctx;
     this.#token = token;
   }
 
-  /** Rejects when the run is to end without asking its code. */
-  get doom() {
-    return this.#doomed.promise;
+  /** Restate keeps the reason with the error that ends an invocation. */
+  ending = (reason, message) => new this.#restate.TerminalError(message, { errorCode: 500, metadata: { reason } });
+
+  /** End the run as terminated. */
+  stop() {
+    return this.condemn("terminated", "terminated");
   }
 
-  /** The reason of what a run threw. */
-  reason = (error) => (typeof error === "object" && error !== null && this.#genuine.has(error) ? "step_failed" : "run_threw");
-
-  /** What the probe is handed. */
-  get surface() {
-    return {
-      do: (name, ...given) => this.#call("do", name, given),
-      sleep: (name, ...given) => this.#call("sleep", name, given),
-      waitForEvent: (name, ...given) => this.#call("wait", name, given),
-    };
-  }
-
-  /** End the run with a reason. */
-  condemn(reason, message) {
-    this.#doomed.reject(failure(this.#restate, reason, message));
-    return never;
-  }
-
-  async #call(kind, name, given) {
-    checkText(name, "the name");
-    if (this.#finished.has(name)) return this.#outcome(name);
-    const fixed = CONFIGURATION[kind](...given);
-    if (this.active !== null) return this.condemn("step_definition_mismatch", `${name} overlaps ${this.active}`);
-    if (this.#finished.size === LIMITS.steps) return this.condemn("step_limit_exceeded", name);
-    this.active = name;
-    this.#finished.set(name, await this[kind](name, fixed));
-    this.active = null;
-    return this.#outcome(name);
-  }
-
-  #outcome(name) {
-    const { value, failure } = this.#finished.get(name);
-    if (failure === undefined) return read(value);
-    const error = hostError(...failure);
-    if (error.name === "step_failed") this.#genuine.add(error);
-    throw error;
-  }
-
-  /** An operation of Restate; a cancellation ends the run, and reaches none of its code. */
-  async #awaited(operation) {
-    try {
-      return await operation;
-    } catch (error) {
-      if (error instanceof this.#restate.CancelledError) return this.condemn("terminated", "terminated");
-      throw error;
-    }
-  }
-
-  /** Each attempt is a run block of its own, so that its outcome is on record before the next one begins. */
   async do(name, { effect, maxAttempts, delay }) {
     for (let attempt = 1; ; attempt++) {
       let isHere = false; // whether the effect ran in this context
@@ -94,7 +37,7 @@ export class Steps {
         try {
           return { value: write(await effect()) };
         } catch (error) {
-          return { failure: String(error?.message ?? error) };
+          return { failure: messageOf(error) };
         }
       };
       const outcome = await this.#awaited(this.#ctx.run(name, block));
@@ -133,13 +76,18 @@ export class Steps {
     return this.#awaited(this.#ctx.genericCall({ ...call, inputSerde: json, outputSerde: json }));
   }
 
-  /** Go on in a fresh context: Restate repeats an attempt that ends with an error. */
+  /** What an operation of Restate comes to; a cancellation ends the run, and reaches none of its code. */
+  async #awaited(operation) {
+    try {
+      return await operation;
+    } catch (error) {
+      if (error instanceof this.#restate.CancelledError) return this.stop();
+      throw error;
+    }
+  }
+
+  /** Go on in a fresh context: Restate repeats an attempt that ends with such an error. */
   #afresh() {
-    this.#doomed.reject(new this.#restate.RetryableError("the next attempt of a step", { retryAfter: 0 }));
-    return never;
+    return this.doom(new this.#restate.RetryableError("the next attempt of a step", { retryAfter: 0 }));
   }
 }
-
-/** The end of a run for a reason, which Restate keeps with it. */
-export const failure = (restate, reason, message) =>
-  new restate.TerminalError(message, { errorCode: 500, metadata: { reason } });
