@@ -9,32 +9,28 @@ import { caller, entrypoint } from "./worker.mjs";
 
 const TERMINAL = new Set(["complete", "errored", "terminated"]);
 const REASON = /(run_threw|step_failed|step_limit_exceeded|lifetime_exceeded|step_definition_mismatch): ([^]*)$/;
+const STANDING = { sleep: "sleeping", waitForEvent: "waiting" };
 const NOBODY = { type: "nobody waits for this", payload: null };
 
-/** Keys of the instances that are known to be awake, as long as this process lives. */
-const awake = new Set();
-
 async function found(workflow, id) {
-  const key = typeof id === "string" ? idOf(id) : id;
-  let instance;
   try {
-    instance = await workflow.get(key);
+    const instance = await workflow.get(typeof id === "string" ? idOf(id) : id);
+    return { instance, status: await instance.status() };
   } catch (error) {
     if (error.message.includes("instance.not_found")) throw new EngineError("unknown_instance", error.message);
     throw error;
   }
-  const status = await instance.status();
-  if (!awake.has(key) && !TERMINAL.has(status.status)) await instance.sendEvent(NOBODY); // wakes it after a restart
-  awake.add(key);
-  return { instance, status };
 }
 
 /** `env.PROBE`: the five calls. */
-const binding = (workflow) => {
+const binding = (workflow, explorer) => {
   const handle = (id) =>
     Object.freeze({
       id,
-      status: async () => told((await found(workflow, id)).status),
+      status: async () => {
+        const { status } = await found(workflow, id);
+        return status.status === "running" ? { status: await standing(explorer, id) } : told(status);
+      },
       sendEvent: async (event) => {
         const { type, payload } = input(event, ["type", "payload"]);
         checkText(type, "the type");
@@ -60,7 +56,6 @@ const binding = (workflow) => {
       checkText(id, "the id");
       const payload = { id, params: given(params, "invalid_params") };
       if (await isHeld(workflow, id)) throw new EngineError("instance_exists", id);
-      awake.add(idOf(id));
       await workflow.create({ id: idOf(id), params: payload });
       return handle(id);
     },
@@ -88,8 +83,34 @@ function told({ status, output, error }) {
   return { status, error: reason === undefined ? error : { reason, message } };
 }
 
+/** The engine's own API for whoever looks after it: the result of a request. */
+async function asked(explorer, path) {
+  const response = await explorer.fetch(`http://explorer/workflows/probe/instances${path}`);
+  const { result } = await response.json();
+  return result;
+}
+
+/** What a running instance stands at, by the engine's own record of its steps. */
+async function standing(explorer, id) {
+  const { steps } = await asked(explorer, `/${idOf(id)}`);
+  const { type, finished } = steps.at(-1) ?? {}; // the last that was begun
+  return finished === false ? STANDING[type] : "running";
+}
+
+/** Send every instance that has not ended an event, since the engine takes them up after a restart only then. */
+async function wake({ WORKFLOW, EXPLORER }) {
+  const instances = await asked(EXPLORER, "?per_page=100");
+  const live = instances.filter(({ status }) => !TERMINAL.has(status));
+  await Promise.all(live.map(async ({ id }) => (await WORKFLOW.get(id)).sendEvent(NOBODY)));
+  return Response.json({ ok: live.map(({ id }) => id), raw: [] });
+}
+
 export const Application = entrypoint(binding, (construct, { payload: { id, params } }, step) =>
   new CloudflareSteps(step).outcome(construct, { instanceId: id, params: read(params) }),
 );
 
-export default caller(binding);
+const calls = caller(binding);
+
+export default {
+  fetch: (request, env) => (request.url.endsWith("/wake") ? wake(env) : calls.fetch(request, env)),
+};

@@ -26,6 +26,7 @@ const MODULES = { // shim -> what its Worker is made of, the entry first
   raw: ["cloudflare/raw.mjs", "cloudflare/worker.mjs"],
   emulated: ["cloudflare/emulated.mjs", "cloudflare/worker.mjs", "cloudflare/steps.mjs", "shared/steps.mjs", "shared/form.mjs"],
 };
+const WAKES = new Set(["emulated"]); // the shims that wake instances after a restart
 const PROBE = "cloudflare/probe.mjs"; // where the Worker's modules find the kit's probe
 
 const GUARD = 'while read -r next; do pid=$next; done; [ -z "$pid" ] || kill -9 "$pid"; rm -rf -- "$1"';
@@ -61,6 +62,7 @@ export class Engine {
     await this.#stop();
     await this.#start();
     log("restart: it is up again on the same storage");
+    if (WAKES.has(this.#shim)) await this.call("wake", {});
   }
 
   /** Stop it, and remove what it has stored. */
@@ -99,6 +101,16 @@ export class Engine {
     return response.json();
   }
 
+  /** The engine's own API over what it holds, as the local explorer shows it. */
+  async #explorer(request) {
+    const { Response } = await this.#loaded;
+    const { pathname, search } = new URL(request.url);
+    const response = await this.#miniflare.dispatchFetch(`http://localhost/cdn-cgi/explorer/api${pathname}${search}`);
+    const text = await response.text();
+    log(`  explorer: GET ${pathname}${search} -> ${shown(text)}`);
+    return new Response(text);
+  }
+
   async #start() {
     const { deployed, journal, probe } = this.#scenario;
     const [[version]] = Object.entries(deployed).sort(([, one], [, other]) => other - one);
@@ -115,6 +127,9 @@ export class Engine {
       bindings: { VERSION: version, JOURNAL: journal },
       workflows: { WORKFLOW: { name: "probe", className: "Application" } },
       workflowsPersist: this.#storage(),
+      unsafeLocalExplorer: true,
+      telemetry: { enabled: false },
+      serviceBindings: { EXPLORER: (request) => this.#explorer(request) },
       handleStructuredLogs: ({ level, message }) => log(`  workerd ${level}: ${shown(message)}`),
     });
     const late = () => new Error(`workerd was not up within ${START_MILLISECONDS / 1000} s`);

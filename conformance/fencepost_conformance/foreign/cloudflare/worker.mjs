@@ -1,6 +1,5 @@
 /**
- * What both shims share inside of workerd: the probe's Worker as the caller, and the entry point of a
- * Workflow, whose requests outlive its code.
+ * What both shims share inside of workerd: the probe's Worker as the caller, and the entry point of a Workflow.
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -8,15 +7,24 @@ import { WorkflowEntrypoint } from "cloudflare:workers";
 
 import probe, { Probe } from "./probe.mjs";
 
-const requests = new AsyncLocalStorage(); // the context that a request is made in
+const requests = new AsyncLocalStorage(); // those of a context that are on their way
 const { fetch } = globalThis;
 
-/** workerd drops what is still on its way when the handler that asked for it has ended, unless told to wait. */
 globalThis.fetch = (...given) => {
   const answer = fetch(...given);
-  requests.getStore()?.waitUntil(answer.then(() => {}, () => {}));
+  requests.getStore()?.add(answer);
   return answer;
 };
+
+/** workerd drops what is on its way when a handler has ended; so a context ends once its requests are answered. */
+async function answered(perform) {
+  const sent = new Set();
+  try {
+    return await requests.run(sent, perform);
+  } finally {
+    await Promise.allSettled([...sent]);
+  }
+}
 
 const shown = (value) => JSON.stringify(value, (_, each) => (each === undefined ? "undefined" : each));
 
@@ -50,7 +58,7 @@ function noted(workflow, raw) {
 export const caller = (binding) => ({
   async fetch(request, env) {
     const raw = [];
-    const response = await probe.fetch(request, { PROBE: binding(noted(env.WORKFLOW, raw)) });
+    const response = await probe.fetch(request, { PROBE: binding(noted(env.WORKFLOW, raw), env.EXPLORER) });
     return Response.json({ ...(await response.json()), raw });
   },
 });
@@ -59,8 +67,8 @@ export const caller = (binding) => ({
 export const entrypoint = (binding, perform) =>
   class extends WorkflowEntrypoint {
     run(event, step) {
-      const { VERSION, JOURNAL, WORKFLOW } = this.env;
-      const construct = () => new Probe({ VERSION, JOURNAL, PROBE: binding(WORKFLOW) });
-      return requests.run(this.ctx, () => perform(construct, event, step));
+      const { VERSION, JOURNAL, WORKFLOW, EXPLORER } = this.env;
+      const construct = () => new Probe({ VERSION, JOURNAL, PROBE: binding(WORKFLOW, EXPLORER) });
+      return answered(() => perform(construct, event, step));
     }
   };

@@ -24,6 +24,7 @@ export class Steps {
   #finished = new Map(); // name -> {value} (a text or undefined) or {failure} ([name, message])
   #genuine = new WeakSet();
   #doomed = Promise.withResolvers();
+  #isDoomed = false;
   #active = null;
 
   /** What the probe is handed. */
@@ -62,6 +63,7 @@ export class Steps {
 
   /** End the run with an error. */
   doom(error) {
+    this.#isDoomed = true;
     this.#doomed.reject(error);
     return never;
   }
@@ -72,13 +74,16 @@ export class Steps {
   }
 
   async #call(kind, name, given) {
+    if (this.#isDoomed) return never;
     checkText(name, "the name");
     if (this.#finished.has(name)) return this.#told(name);
     const fixed = CONFIGURATION[kind](...given);
     if (this.#active !== null) return this.condemn("step_definition_mismatch", `${name} overlaps ${this.#active}`);
     if (this.#finished.size === LIMITS.steps) return this.condemn("step_limit_exceeded", name);
     this.#active = name;
-    this.#finished.set(name, await this[kind](name, fixed));
+    const outcome = await this[kind](name, fixed);
+    if (this.#isDoomed) return never;
+    this.#finished.set(name, outcome);
     this.#active = null;
     return this.#told(name);
   }
