@@ -1,6 +1,6 @@
 """Scenarios in which generation found the judge or the reference to be wrong, each as it was reduced.
 
-All of them hold on the reference, by the judge that is shipped.
+All of them hold on the reference, or on the fair Host that they name, by the judge that is shipped.
 """
 
 from __future__ import annotations
@@ -88,9 +88,31 @@ FINDINGS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", FINDINGS)
+FAIR: dict[str, tuple[str, list[dict[str, Any]], list[dict[str, Any]]]] = {
+    "an owner that parks in the middle of a turn comes by the trap that waits there": (
+        "latitude:park_after=at-once",
+        [{"race": [{"sleep": "a1", "seconds": 1}, {"wait": "a1", "type": "go", "timeoutSeconds": 60}]}],
+        [
+            {"pause": "i", "at": "parked:a1"},
+            {"create": "i", "program": "p1"},
+            {"settle": True},
+            {"status": "i"},
+            {"resume": "i"},
+            {"settle": True},
+            {"status": "i"},
+        ],
+    ),
+    "a context that was lost at its first call has finished its turn, and the next one parks at the call": (
+        "latitude:park_after=at-once,extra_contexts=more",
+        [{"try": [{"unawaited": {"sleep": "c1", "seconds": 172800}}], "finally": [{"mark": "m"}]}],
+        [{"create": "i", "program": "p1"}, {"status": "i"}, {"settle": True}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*FINDINGS, *FAIR])
 def test_what_was_found_holds(name: str) -> None:
-    program, schedule = FINDINGS[name]
+    host, program, schedule = FAIR[name] if name in FAIR else ("reference", *FINDINGS[name])
     document = {
         "format": FORMAT,
         "title": name,
@@ -99,7 +121,7 @@ def test_what_was_found_holds(name: str) -> None:
         "programs": {"p1": program},
         "schedule": schedule,
     }
-    result = run_scenario(resolve("reference")(), Scenario("finding", document))
+    result = run_scenario(resolve(host)(), Scenario("finding", document))
     assert (result.outcome, result.differences) == ("passed", ())
 
 

@@ -33,7 +33,7 @@ from .code import GO, Input, Node, Passed, Programme, Rests
 from .latitudes import overlaps, set_aside, told_by, traits
 from .losses import reduced
 from .states import FOREVER, Condition, Flight, Mind, State, Trap, follow, set_mind
-from .walking import Caught, Walk
+from .walking import Caught, Walk, WalkBeside
 from .world import World
 
 
@@ -237,9 +237,25 @@ class Moves:
             claim = Claim(self.world.now, slot.token + 1, version, FOREVER)
             for after, reply, clauses in self.transitions(slot, claim):
                 if not isinstance(reply, Impossible):
-                    mind = Mind(self.programme(slot.params, version).root)
-                    minds = (*state.minds, mind)
-                    yield Move(follow(state, after, minds=minds), must, f"Claim on {version}", clauses)
+                    programme = self.programme(slot.params, version)
+                    minds = (*state.minds, Mind(programme.root))
+                    perhaps = state.perhaps | self._marks_beside(programme, after, claim.token)
+                    moved = follow(state, after, minds=minds, perhaps=perhaps)
+                    yield Move(moved, must, f"Claim on {version}", clauses)
+
+    def _marks_beside(self, programme: Programme, slot: Slot, token: int) -> frozenset[str]:
+        """Marks that one more context may pass, which is lost at its first new call (CTX-3a); where every
+        call is awaited at once, they are those that the owner passes as well."""
+        if programme.sequential:
+            return frozenset()
+        marks: set[str] = set()
+        pending: list[Walk] = [WalkBeside(self, programme.root, GO, slot, token, (), ())]
+        while pending:
+            here = pending.pop()
+            here.pending = pending
+            programme.advance(here.node, here.input, here)
+            marks.update(mark for passed in here.passed for mark in passed.marks)
+        return frozenset(marks)
 
     # -- contexts ----------------------------------------------------------------------------------
 
@@ -401,7 +417,7 @@ class Moves:
         start = state.minds[place].node
         assert start is not None
         programme = self._programme_of(state, place)
-        watched = frozenset(trap.step for trap in state.traps if trap.point == "consumed" and trap.step)
+        watched = frozenset((trap.point, trap.step) for trap in state.traps if trap.step)
         pending = [Walk(self, start, input, slot, token, (), clauses, watched)]
         while pending:
             here = pending.pop()
@@ -412,17 +428,17 @@ class Moves:
                 yield self._caught(state, place, caught)
 
     def _caught(self, state: State, place: int, caught: Caught) -> Move:
-        """A trap has sprung before the code heard of its wait; it goes on no more, and nobody can tell how
-        far its turn went."""
+        """A trap has sprung before the code heard of its wait, or when it was parked; it goes on no more, and
+        nobody can tell how far its turn went."""
         runs, marks = _went(state, caught.passed)
         perhaps = state.perhaps | caught.node.marks_ahead()
         over = evolve(state.minds[place], node=None, starts=(), caught=False, due=None)
         minds = set_mind(state, place, over)
         moved = follow(state, caught.slot, minds=minds, marks=marks, runs=runs, perhaps=perhaps)
-        trap = _trap(state, "consumed", caught.step)
+        trap = _trap(state, caught.point, caught.step)
         if trap is not None and len(moved.minds) > place:
             moved = self.snared(moved, place, trap)
-        return Move(moved, False, f"a trap at the end of {caught.step}", caught.clauses)
+        return Move(moved, False, f"a trap at {caught.point}:{caught.step}", caught.clauses)
 
     def _programme_of(self, state: State, place: int) -> Programme:
         slot = state.slot

@@ -2,14 +2,17 @@
 
 The code asks in the middle of a turn, and the machine answers at that instant. Where the machine, under
 different latitudes, has several answers, the walk goes on with the first, and keeps the others for walks of
-their own. Where a trap waits for a wait that is over, the walk notes what it would be if it ended there.
+their own. Where a trap waits for a wait that is over, or for what is parked in the middle of a turn, the walk
+notes what it would be if it ended there.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from fencepost.machine import Slot, Transition
 from fencepost.machine.actions import Action, BeginStep, Park
-from fencepost.machine.replies import Recorded, Reply
+from fencepost.machine.replies import BadArgument, Fenced, Parked, Recorded, Reply
 from fencepost.machine.state import Instance
 
 from .code import Begins, Chooses, Input, Node, Passed
@@ -26,9 +29,15 @@ class Machine(Protocol):
         """What becomes of an action, each outcome once."""
 
 
-class Caught(NamedTuple):
-    """Where a trap may spring in the middle of a turn: at which step, and what was passed until then."""
+POINTS: Mapping[type[Reply], str] = MappingProxyType({Recorded: "consumed", Parked: "parked"})
+"""The point that a context comes by in the middle of a turn, by what it is told there."""
 
+
+class Caught(NamedTuple):
+    """Where a trap may spring in the middle of a turn: at which point and step, and what was passed until
+    then."""
+
+    point: str
     step: str
     node: Node
     slot: Slot
@@ -48,7 +57,7 @@ class Walk:
         token: int,
         passed: tuple[Passed, ...],
         clauses: tuple[str, ...],
-        watched: frozenset[str] = frozenset(),
+        watched: frozenset[tuple[str, str]] = frozenset(),
     ) -> None:
         self.machine, self.node, self.input, self.slot, self.token = machine, node, input, slot, token
         self.passed, self.clauses, self.watched = passed, clauses, watched
@@ -71,7 +80,7 @@ class Walk:
             self.machine.world.slack
         ):  # a deadline is counted from anywhere between the earliest and the latest
             found += self._transitions(request, self.machine.world.late)
-        step = self._watched(request)
+        step = self._open_step(request)
         for slot, reply, clauses in found:
             self._catch(step, node, slot, reply, clauses)
         for slot, reply, clauses in found[1:]:
@@ -86,20 +95,32 @@ class Walk:
             action = BeginStep(now, self.token, request.kind, request.name, request.arguments)
         return self.machine.transitions(self.slot, action)
 
-    def _watched(self, request: object) -> str:
-        """The wait of which the code is about to hear, if a trap waits for that."""
+    def _open_step(self, request: object) -> str:
+        """The wait that is called, or the step that wants to be parked."""
         name = request.name if isinstance(request, Begins) and request.kind == "wait" else None
         if not isinstance(request, Begins) and isinstance(self.slot, Instance):
             context = self.slot.context(self.token)
             name = context.open if context is not None else None
-        return name if isinstance(name, str) and name in self.watched else ""
+        return name if isinstance(name, str) else ""
 
     def _catch(self, step: str, node: Node, slot: Slot, reply: Reply, clauses: tuple[str, ...]) -> None:
-        if step and isinstance(reply, Recorded):
-            self.caught.append(Caught(step, node, slot, self.passed, (*self.clauses, *clauses)))
+        point = POINTS.get(type(reply), "")
+        if (point, step) in self.watched:
+            self.caught.append(Caught(point, step, node, slot, self.passed, (*self.clauses, *clauses)))
 
     def _keep(self, node: Node, input: Input, slot: Slot, clauses: tuple[str, ...]) -> None:
         because = (*self.clauses, *clauses)
         self.pending.append(
-            Walk(self.machine, node, input, slot, self.token, self.passed, because, self.watched)
+            type(self)(self.machine, node, input, slot, self.token, self.passed, because, self.watched)
         )
+
+
+class WalkBeside(Walk):
+    """A walk of one more context, which a Host may start at any time (CTX-3a) and which is lost at its first
+    call that is new: whatever its turn still does goes for nothing, and the slot is as it was."""
+
+    def _transitions(self, request: object, now: int) -> list[Transition]:
+        found = super()._transitions(request, now)
+        replayed = [each for each in found if isinstance(each.reply, Recorded | BadArgument)]
+        lost = [Transition(self.slot, Fenced(), ("CTX-3a",))] if len(replayed) < len(found) else []
+        return [*lost, *replayed]
