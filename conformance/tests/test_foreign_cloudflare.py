@@ -69,9 +69,7 @@ def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
 
 @needs_engine
 @pytest.mark.parametrize("kit", ["cloudflare", "cloudflare-raw"], indirect=True)
-def test_a_program_with_each_kind_of_step_outlives_a_restart(
-    kit: Kit, request: pytest.FixtureRequest
-) -> None:
+def test_a_program_outlives_a_restart(kit: Kit, request: pytest.FixtureRequest) -> None:
     program = [*PROGRAM[:2], {"mark": "before"}, *PROGRAM[2:]]
     kit.ask("create", id="i", params={"program": {"$literal": program}})
     until(lambda: kit.ask("journal")["marks"].get("before"), SECONDS)
