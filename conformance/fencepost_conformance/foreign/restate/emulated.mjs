@@ -12,10 +12,10 @@ import { EngineError, LIMITS, checkText, given, input } from "../shared/form.mjs
 import { attempt } from "./attempt.mjs";
 import { quoted } from "./calls.mjs";
 import { inbox, inboxObject } from "./inbox.mjs";
-import { invocation, output, workflow } from "./raw.mjs";
+import { ended, invocation, workflow } from "./raw.mjs";
 import { RestateSteps } from "./steps.mjs";
 
-const STATUSES = { pending: "queued", scheduled: "queued", ready: "queued" };
+const QUEUED = new Set(["inboxed", "scheduled"]);
 const LOOK_MILLISECONDS = 20;
 
 const retryPolicy = { initialInterval: 50, maxInterval: 1000, exponentiationFactor: 2 };
@@ -25,26 +25,26 @@ const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, mil
 /** `env.PROBE` of a caller: the five calls. */
 export function binding(calls, token) {
   const path = (service, id) => `/${service(token)}/${encodeURIComponent(id)}`;
-  const found = (id) => invocation(calls, token, id);
+  const end = (id) => ended(calls, token, id);
 
   const handle = (id) =>
     Object.freeze({
       id,
-      status: async () => told(calls, await found(id), () => output(calls, token, id)),
+      status: async () => told(await end(id)) ?? live(calls, await invocation(calls, token, id), () => end(id)),
       sendEvent: async (event) => {
         const { type, payload } = input(event, ["type", "payload"]);
         checkText(type, "the type");
         const text = given(payload, "invalid_payload");
-        if ((await found(id)).status === "completed") throw new EngineError("instance_terminal", id);
+        if ((await end(id)) !== null) throw new EngineError("instance_terminal", id);
         const { status, body } = await calls.ingress("POST", `${path(inbox, id)}/accept`, JSON.stringify({ type, payload: text }));
         if (status >= 300) throw refusal(status, body);
       },
       terminate: async () => {
-        const { id: invoked, status } = await found(id);
-        if (status === "completed") return;
+        if ((await end(id)) !== null) return;
+        const { id: invoked } = await invocation(calls, token, id);
         await calls.admin("PATCH", `/invocations/${invoked}/cancel`);
         calls.ingress("POST", `${path(workflow, id)}/stop`).catch(() => {}); // no answer while code computes
-        while ((await found(id)).status !== "completed") await pause(LOOK_MILLISECONDS);
+        while ((await end(id)) === null) await pause(LOOK_MILLISECONDS);
       },
     });
 
@@ -58,20 +58,24 @@ export function binding(calls, token) {
       return handle(id);
     },
     get: async (id) => {
-      await found(id);
+      await end(id);
       return handle(id);
     },
   };
 }
 
-async function told(calls, { id, status, completion_result: result }, read) {
+function told(end) {
+  if (end === null) return undefined;
+  const { output, failure } = end;
+  if (failure === undefined) return output === "" ? { status: "complete" } : { status: "complete", output: JSON.parse(output) };
+  const reason = failure.metadata?.reason ?? "terminated"; // cancelled before it began
+  return reason === "terminated" ? { status: reason } : { status: "errored", error: { reason, message: failure.message } };
+}
+
+async function live(calls, { id, status }, end) {
   if (status === "suspended") return { status: await parked(calls, id) };
-  if (status !== "completed") return { status: STATUSES[status] ?? "running" };
-  const { body } = await read();
-  if (result === "success") return body === "" ? { status: "complete" } : { status: "complete", output: JSON.parse(body) };
-  const { message, metadata } = JSON.parse(body);
-  const reason = metadata?.reason ?? "terminated"; // cancelled before it began
-  return reason === "terminated" ? { status: "terminated" } : { status: "errored", error: { reason, message } };
+  if (status === "completed") return told(await end());
+  return { status: QUEUED.has(status) ? "queued" : "running" };
 }
 
 /** What a suspended run stands at is the last command in its journal; a timeout of Restate's has no name. */

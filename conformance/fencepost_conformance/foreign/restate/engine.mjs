@@ -20,7 +20,7 @@ import { log, within } from "../shared/wire.mjs";
 import { Calls, quoted } from "./calls.mjs";
 
 const START_MILLISECONDS = 30_000;
-const ANSWER_MILLISECONDS = 3000; // of an endpoint whose code does not compute for ever
+const ANSWER_MILLISECONDS = 5000; // of an endpoint whose code does not compute for ever
 const PAUSE_MILLISECONDS = 20;
 const NODE = "fencepost";
 
@@ -93,12 +93,14 @@ export class Engine {
     }
   }
 
-  /** Kill whatever of the scenario still runs, and forget its deployment. */
+  /** Kill whatever of the scenario still runs, and forget all of it. */
   async end(scenario) {
     this.#scenario = null;
-    const live = `SELECT id FROM sys_invocation WHERE target_service_name LIKE ${quoted(`%${scenario.token}`)}
-      AND status <> 'completed'`;
-    for (const { id } of await this.calls.query(live)) await this.calls.admin("PATCH", `/invocations/${id}/kill`);
+    const ofScenario = `FROM sys_invocation_status WHERE target_service_name LIKE ${quoted(`%${scenario.token}`)}`;
+    const tell = (verb) => ({ id }) => this.calls.admin("PATCH", `/invocations/${id}/${verb}`);
+    const live = await this.calls.query(`SELECT id ${ofScenario} AND status <> 'completed'`);
+    await Promise.all(live.map(tell("kill")));
+    await Promise.all((await this.calls.query(`SELECT id ${ofScenario}`)).map(tell("purge")));
     for (const id of scenario.deployments) await this.calls.admin("DELETE", `/deployments/${id}?force=true`);
   }
 

@@ -12,17 +12,10 @@ import { quoted } from "./calls.mjs";
 /** The name of the workflow of a scenario. */
 export const workflow = (token) => `Probe_${token}`;
 
-const STATUSES = {
-  pending: "queued",
-  scheduled: "queued",
-  ready: "queued",
-  running: "running",
-  "backing-off": "running",
-  paused: "running",
-  suspended: "waiting",
-};
+const STATUSES = { inboxed: "queued", scheduled: "queued", invoked: "running", paused: "running", suspended: "waiting" };
 
-const KILLED = "[409] killed";
+const UNKNOWN = 404;
+const NOT_ENDED = 470;
 
 /** `env.PROBE` of a caller: the five calls. */
 export function binding(calls, token) {
@@ -36,7 +29,10 @@ export function binding(calls, token) {
 
   const handle = (id) => ({
     id,
-    status: async () => told(await invocation(calls, token, id), () => output(calls, token, id)),
+    status: async () => {
+      const end = await ended(calls, token, id);
+      return end === null ? { status: STATUSES[(await invocation(calls, token, id)).status] } : told(end);
+    },
     sendEvent: async ({ type, payload }) => void (await accepted(`${at(id)}/event`, JSON.stringify({ type, payload }))),
     terminate: async () => {
       const { id: invoked } = await invocation(calls, token, id);
@@ -51,37 +47,41 @@ export function binding(calls, token) {
       return handle(id);
     },
     get: async (id) => {
-      await invocation(calls, token, id);
+      await ended(calls, token, id);
       return handle(id);
     },
   };
 }
 
-/** What the server holds of an instance's invocation; raises `unknown_instance`. */
+/** How an instance has ended: `{output}` (a text) or `{failure}`, or null; raises `unknown_instance`. */
+export async function ended(calls, token, id) {
+  const path = `/restate/workflow/${workflow(token)}/${encodeURIComponent(id)}/output`;
+  const { status, body } = await calls.ingress("GET", path);
+  if (status === 200) return { output: body };
+  const failure = JSON.parse(body);
+  if (failure.source === "invocation") return { failure };
+  if (status === NOT_ENDED) return null;
+  throw refusal(status, body);
+}
+
+/** What the server holds of an instance's invocation. */
 export async function invocation(calls, token, id) {
   const [found] = await calls.query(
-    `SELECT id, status, completion_result, completion_failure FROM sys_invocation
-     WHERE target_service_name = ${quoted(workflow(token))} AND target_service_key = ${quoted(id)}
-     AND target_handler_name = 'run'`,
+    `SELECT id, status FROM sys_invocation_status WHERE target_service_name = ${quoted(workflow(token))}
+     AND target_service_key = ${quoted(id)} AND target_handler_name = 'run'`,
   );
   if (found === undefined) throw new EngineError("unknown_instance", `there is no invocation of ${id}`);
   return found;
 }
 
-/** The output of a workflow that has ended: `{status, body}`. */
-export const output = (calls, token, id) =>
-  calls.ingress("GET", `/restate/workflow/${workflow(token)}/${encodeURIComponent(id)}/output`);
-
-async function told({ status, completion_result: result, completion_failure: failure }, read) {
-  if (status !== "completed") return { status: STATUSES[status] ?? status };
-  if (failure === KILLED) return { status: "terminated" };
-  if (result === "failure") return { status: "errored", error: { message: failure } };
-  const { body } = await read();
-  return body === "" ? { status: "complete" } : { status: "complete", output: JSON.parse(body) };
+function told({ output, failure }) {
+  if (failure?.message === "killed") return { status: "terminated" };
+  if (failure !== undefined) return { status: "errored", error: { message: failure.message } };
+  return output === "" ? { status: "complete" } : { status: "complete", output: JSON.parse(output) };
 }
 
 function refusal(status, body) {
-  return new EngineError(status === 404 ? "unknown_instance" : `restate_${status}`, body);
+  return new EngineError(status === UNKNOWN ? "unknown_instance" : `restate_${status}`, body);
 }
 
 /** The services of a scenario. */
