@@ -26,6 +26,7 @@ from .run import DEADLINE_SECONDS, PAST_LEASE_SECONDS, Run, word_of
 from .scenario import Scenario, ScenarioError
 
 PATIENCE_SECONDS = 10.0  # until a Host that is late must be there
+STEP_SECONDS = 0.1  # more of it for each step of a loop
 LESS_PATIENCE_SECONDS = 3.0  # in a scenario in which it has not been there before
 LATE_SECONDS = 2.0  # that a Host may be late where nobody could wait longer
 QUIET_SECONDS = 0.3
@@ -59,7 +60,7 @@ class WallClockRun(Run):
     ) -> None:
         super().__init__(connection, handshake, scenario, deadline)
         self.moments: list[Moment] = []
-        self._patience = patience
+        self._patience = patience + STEP_SECONDS * _looped(scenario.programs)
         self._began_to_wait: float | None = None  # nobody has called the Host since
         self._beside: Beside | None = None
         self._ids: dict[str, None] = {}
@@ -267,6 +268,14 @@ _ENTRIES: Mapping[str, Callable[[WallClockRun, Entry], None]] = {
     "recover": WallClockRun.enter_recover,
     "await": WallClockRun.enter_await,
 }
+
+
+def _looped(part: Any) -> int:
+    """How many rounds the loops of these programs have, nested ones counted once."""
+    if isinstance(part, Mapping):
+        rounds = part.get("repeat")
+        return (rounds if isinstance(rounds, int) else 0) + sum(map(_looped, part.values()))
+    return sum(map(_looped, part)) if isinstance(part, (list, tuple)) else 0
 
 
 def _is_final(difference: Difference) -> bool:
