@@ -42,6 +42,7 @@ export class Engine {
 
   /** The engine from the packages in a folder; nothing is started. */
   constructor(shim, packages) {
+    process.env.TMPDIR = this.#folder; // where Miniflare has files of its own
     const require = createRequire(join(resolve(packages), "package.json"));
     this.#shim = shim;
     this.#loaded = import(pathToFileURL(require.resolve("miniflare")));
