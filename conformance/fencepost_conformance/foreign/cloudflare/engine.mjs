@@ -7,8 +7,7 @@
  */
 
 import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -50,7 +49,7 @@ export class Engine {
     this.version = `${miniflare}, workerd ${workerd}`;
   }
 
-
+  /** Start workerd for a scenario, with nothing stored. */
   async begin(scenario) {
     await this.#stop();
     log(`begin ${scenario.token}`);
@@ -58,6 +57,7 @@ export class Engine {
     await this.#start();
   }
 
+  /** Kill workerd, and start it on the same storage. */
   async restart() {
     log("restart: SIGKILL of workerd");
     await this.#stop();
@@ -136,7 +136,7 @@ export class Engine {
     const late = () => new Error(`workerd was not up within ${START_MILLISECONDS / 1000} s`);
     await within(START_MILLISECONDS, this.#miniflare.ready, late);
     this.#workerd = child("workerd");
-    this.#guard.stdin.write(`${this.#workerd}\n`);
+    this.#guard.stdin.write(`${this.#workerd ?? ""}\n`);
   }
 
   async #stop() {
@@ -165,8 +165,9 @@ function versionOf(require, name) {
   return "unknown";
 }
 
-/** The process id of our child of this name. */
+/** The process id of our child of this name, or null where the system does not tell. */
 function child(name) {
+  if (!existsSync("/proc")) return null;
   for (const pid of readdirSync("/proc").filter((each) => /^\d+$/.test(each))) {
     try {
       const [, called, parent] = /\((.*)\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8"));
@@ -175,5 +176,5 @@ function child(name) {
       // it has ended
     }
   }
-  throw new Error(`there is no process of ${name}`);
+  return null;
 }
