@@ -34,7 +34,7 @@ from .runs import RUNS, log, task_of_run
 from .translation import Scenario
 
 _THREADS = 16
-_LAST_ANSWERS_SECONDS = 1.0  # for callers, before a process is killed by a trap
+_LAST_ANSWERS_SECONDS = 10.0  # at most, for callers, before a process is killed by a trap
 _IN_FLIGHT = ["PENDING", "ENQUEUED", "DELAYED"]
 SHIMS = {"raw": raw_shim.Shim, "emulated": emulated_shim.Shim}
 
