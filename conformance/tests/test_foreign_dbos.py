@@ -95,32 +95,19 @@ def test_a_program_goes_on_after_a_restart(kit: Kit) -> None:
 
 @needs_dbos
 @pytest.mark.parametrize("kit", ["emulated"], indirect=True)
-def test_a_scenario_knows_nothing_of_the_last_one_and_says_which_traps_never_sprung(kit: Kit) -> None:
+def test_a_scenario_knows_nothing_of_the_last_one(kit: Kit) -> None:
     kit.begin("t1")
     kit.create("i", PROGRAM)
     _at_last(lambda: kit.status("i")["status"] == "waiting")
     refused = kit.answer("create", id="i", params={"program": []}).error
     assert refused is not None
     assert refused[0] == "instance_exists"
-    kit.ask("kill", id="i", at="settled")
-    assert kit.ask("end") == {"unsprung": ["kill i at settled"]}
+    kit.ask("end")
     kit.begin("t2")
     unknown = kit.answer("get", id="i").error
     assert unknown is not None
     assert unknown[0] == "unknown_instance"
     kit.ask("end")
-
-
-@needs_dbos
-@pytest.mark.parametrize("kit", ["emulated"], indirect=True)
-def test_a_killed_process_is_followed_by_another_one(kit: Kit) -> None:
-    kit.begin("t1")
-    kit.ask("kill", id="i", at="effect-end:a")
-    kit.create("i", [{"do": "a", "effect": {"value": {}}}])
-    ended = _at_last(lambda: (read := kit.answer("status", id="i").value) and read["status"] == "complete")
-    assert ended
-    assert kit.effects() == {"a": 2}
-    assert kit.ask("end") == {"unsprung": []}
 
 
 @needs_dbos

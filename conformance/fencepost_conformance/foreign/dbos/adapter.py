@@ -1,9 +1,9 @@
 """The adapter of DBOS: it starts a process of the engine on a file of SQLite, and passes requests on to it.
 
 DBOS is a library, so that the engine is whatever process has it loaded: `engine.py`, one for each adapter,
-with which it speaks lines of JSON on a socket pair. A restart, or a kill, is a SIGKILL of that process, and
-another one on the same file, which recovers what was under way as the engine does at every start. Instances
-are told apart by the token of their scenario, so that one process serves many scenarios; one that does not
+with which it speaks lines of JSON on a socket pair. A restart is a SIGKILL of that process, and another
+one on the same file, which recovers what was under way as the engine does at every start. Instances are told
+apart by the token of their scenario, so that one process serves many scenarios; one that does not
 come to rest at the end of a scenario is killed, and the next one begins on a new file.
 
 The kit's journal is served on loopback for as long as the adapter lives; effects report from the engine's
@@ -35,7 +35,7 @@ Shim = Literal["raw", "emulated"]
 # How long the loss of a process may go unnoticed: another one is started at once, and looks once a second
 # for what it has to recover.
 LEASE_SECONDS = 3
-INSTRUMENTS = ("journal", "kill", "restart", "responses")
+INSTRUMENTS = ("journal", "restart", "responses")
 
 _START_SECONDS = 60.0
 _CALL_SECONDS = 30.0
@@ -48,10 +48,6 @@ class _Gone(Exception):
     """The process of the engine ended before it answered."""
 
 
-class _Again(Exception):
-    """It will not begin with what was asked, since it is about to be killed."""
-
-
 class _Engine:
     """A process of the engine, and this end of the way to it."""
 
@@ -59,7 +55,6 @@ class _Engine:
         self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.process = process
-        self.sprung: list[list[str]] = []  # traps, each an id and a point
         self.up: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._writer = writer
         self._tickets = itertools.count()
@@ -89,7 +84,6 @@ class _Engine:
         with contextlib.suppress(OSError):
             while line := await reader.readline():
                 answer = json.loads(line)
-                self.sprung += answer.get("sprung", [])
                 waiting = self._waiting.pop(answer.pop("ticket"), None)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(answer)
@@ -111,8 +105,6 @@ class _Engine:
             answer = await asyncio.wait_for(waiting, seconds)
         except TimeoutError:
             raise AdapterFault(f"the engine did not answer {op} within {seconds:g} s") from None
-        if "again" in answer:
-            raise _Again
         if "error" in answer:
             raise HostError(answer["error"]["name"], answer["error"]["message"])
         return answer["ok"]
@@ -135,11 +127,8 @@ class DbosAdapter:
         self._shim = shim
         self._folder = tempfile.mkdtemp(prefix="fencepost-dbos-")
         self._engine: _Engine | None = None
-        self._up = asyncio.Event()
         self._said: dict[str, Any] = {}
-        self._watch: asyncio.Task[None] | None = None
         self._scenario: dict[str, Any] | None = None
-        self._traps: list[list[str]] = []
         self._journal = Journal()
         self._secret = ""
         self._lock = threading.Lock()
@@ -157,35 +146,20 @@ class DbosAdapter:
     async def _start(self) -> None:
         self._engine, self._said = await _Engine.started(self._shim, Path(self._folder))
         if self._scenario is not None:
-            await self._engine.ask("begin", **self._scenario, traps=self._traps)
-        self._up.set()
-        self._watch = asyncio.create_task(self._restart_when_gone(self._engine))
-
-    async def _restart_when_gone(self, engine: _Engine) -> None:
-        """A process that a trap has killed is followed by another one."""
-        await engine.process.wait()
-        if engine is self._engine:
-            self._log(f"the process {engine.process.pid} is gone")
-            self._up.clear()
-            await engine.kill()
-            self._traps = [each for each in self._traps if each not in engine.sprung]
-            await self._start()
+            await self._engine.ask("begin", **self._scenario)
 
     async def _end_engine(self) -> None:
         engine, self._engine = self._engine, None
-        self._up.clear()
         if engine is not None:
             await engine.kill()
 
     async def _ask(self, op: str, **arguments: Any) -> Any:
-        await asyncio.wait_for(self._up.wait(), _START_SECONDS)
-        assert self._engine is not None
+        if self._engine is None:
+            raise AdapterFault("there is no process of the engine: it did not start again")
         try:
             return await self._engine.ask(op, **arguments)
         except _Gone:  # the caller sees a connection that is reset
-            raise HostError(
-                "backend_unavailable", "the process of the engine ended before it answered"
-            ) from None
+            raise HostError("backend_unavailable", "the process ended before it answered") from None
 
     def _log(self, line: str) -> None:
         print(f"adapter: {line}", file=sys.stderr, flush=True)
@@ -208,7 +182,6 @@ class DbosAdapter:
         with self._lock:
             self._journal, self._secret = setup.journal, secrets.token_urlsafe()
         version = max(setup.deployed, key=lambda each: setup.deployed[each])
-        self._traps = []
         self._scenario = {
             "token": setup.token,
             "journal": f"{self._server.url}/{self._secret}",
@@ -219,25 +192,21 @@ class DbosAdapter:
         if self._engine is None:
             await self._start()
         else:
-            await self._ask("begin", **self._scenario, traps=[])
+            await self._ask("begin", **self._scenario)
 
-    async def end(self) -> dict[str, list[str]]:
-        """Have all that runs come to an end; the traps that never sprung."""
+    async def end(self) -> None:
+        """Have all that runs come to an end."""
         try:
-            await asyncio.wait_for(self._up.wait(), _START_SECONDS)
-            assert self._engine is not None
-            await self._engine.ask("end", seconds=_REST_SECONDS)
-        except (AdapterFault, HostError, _Again, _Gone) as error:
+            if self._engine is not None:
+                await self._engine.ask("end", seconds=_REST_SECONDS)
+        except (AdapterFault, HostError, _Gone) as error:
             self._log(f"it does not come to rest ({error}); the next scenario begins on a new file")
-            self._scenario = None
             await self._end_engine()
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = tempfile.mkdtemp(prefix="fencepost-dbos-")
         self._scenario = None
         with self._lock:
             self._secret = ""
-        sprung = [] if self._engine is None else self._engine.sprung
-        return {"unsprung": [f"kill {id} at {at}" for id, at in self._traps if [id, at] not in sprung]}
 
     # -- the caller's calls -------------------------------------------------------------------------
 
@@ -267,19 +236,9 @@ class DbosAdapter:
 
     async def restart(self) -> None:
         """SIGKILL, and another process on the same file."""
-        await asyncio.wait_for(self._up.wait(), _START_SECONDS)
-        assert self._engine is not None
-        self._log(f"restart: SIGKILL of {self._engine.process.pid}")
+        self._log("restart: SIGKILL of the process of the engine")
         await self._end_engine()
         await self._start()
-
-    async def kill(self, id: str, at: str) -> None:
-        """The owner of an instance is the process that runs it: now, or when it comes to the point."""
-        if at == "now":
-            await self.restart()
-        else:
-            self._traps.append([id, at])
-            await self._ask("arm", id=id, at=at)
 
     async def drop_response(self, call: Call) -> None:
         """The call takes effect; nobody hears how it ended."""

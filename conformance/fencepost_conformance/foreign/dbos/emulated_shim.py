@@ -23,7 +23,7 @@ from ...adapter import ABSENT
 from ...probe import load
 from ...probe.values import UNDEFINED
 from . import raw_shim
-from .runs import RUNS, ProbeJournal, ProbeRun, log, logged, logged_async, show
+from .runs import RUNS, ProbeRun, journal_of, log, logged, logged_async, show
 from .translation import STATUSES, TERMINAL, Scenario, parked
 
 RULES = Rules()
@@ -59,10 +59,8 @@ async def run(scenario: Scenario, params: Any) -> Any:
         result = await _outcome(scenario, params, present, step)
     except Exception:
         await present.stop()  # PUB-1
-        await RUNS.spring(present.instance, "settled", None)
         raise
     await present.stop()
-    await RUNS.spring(present.instance, "settled", None)
     return result
 
 
@@ -88,7 +86,7 @@ async def _outcome(scenario: Scenario, params: Any, run: ProbeRun, step: "Step")
 
 
 async def _run(scenario: Scenario, params: Any, run: ProbeRun, step: "Step") -> Any:
-    env = {"VERSION": scenario.version, "JOURNAL": ProbeJournal(scenario, run)}
+    env = {"VERSION": scenario.version, "JOURNAL": journal_of(scenario)}
     made = load(scenario.version)()["Probe"](env)  # CTX-1
     return await made.run(WorkflowEvent(run.instance, params), step)
 
@@ -118,12 +116,12 @@ class Step:
         return self._call("do", name, arguments, lambda fixed: self._do(name, effect, fixed.policy))
 
     def sleep(self, name: Any, seconds: Any) -> Awaitable[Any]:
-        return self._call("sleep", name, {"seconds": seconds}, lambda fixed: self._sleep(name, fixed.seconds))
+        return self._call("sleep", name, {"seconds": seconds}, lambda fixed: self._sleep(fixed.seconds))
 
     def wait_for_event(self, name: Any, *, type: Any, timeout_seconds: Any) -> Awaitable[Any]:
         options = {"type": type, "timeoutSeconds": timeout_seconds}
         given = {key: value for key, value in options.items() if value is not UNDEFINED}
-        return self._call("wait", name, given, lambda fixed: self._wait(name, fixed.type, fixed.seconds))
+        return self._call("wait", name, given, lambda fixed: self._wait(fixed.type, fixed.seconds))
 
     def _call(
         self,
@@ -173,33 +171,26 @@ class Step:
             except (error.DBOSUnexpectedStepError, error.DBOSStepNondeterminismError):
                 raise
             except Exception as failure:
-                await RUNS.spring(self._run.instance, "committed", name)
                 if attempt == policy.maximum_attempts:
                     return None, StepError("step_failed", f"{type(failure).__name__}: {failure}")
-                await self._pause(name, policy.delay(attempt))
+                await self._pause(policy.delay(attempt))
             else:
-                await RUNS.spring(self._run.instance, "committed", name)
                 return document, None
         raise AssertionError("a policy has at least one attempt")
 
-    async def _sleep(self, name: str, seconds: int) -> Outcome:
-        await self._pause(name, seconds)
+    async def _sleep(self, seconds: int) -> Outcome:
+        await self._pause(seconds)
         return None, None
 
-    async def _pause(self, name: str, seconds: int) -> None:
-        self._run.parking = (name, None)
+    async def _pause(self, seconds: int) -> None:
         await logged_async(f"{self._run.instance}: sleep_async({seconds})", DBOS.sleep_async(seconds))
-        self._run.parking = None
 
-    async def _wait(self, name: str, type: str, seconds: int) -> Outcome:
+    async def _wait(self, type: str, seconds: int) -> Outcome:
         """A message is an envelope, so that none can be told from one without a payload."""
-        self._run.parking = (name, type)
         words = f"{self._run.instance}: recv_async({show(type)}, {seconds})"
         envelope = await logged_async(words, DBOS.recv_async(type, seconds))
-        self._run.parking = None
         if envelope is None:
             return None, StepError("wait_timeout", f"no {type} within {seconds} s")
-        await RUNS.spring(self._run.instance, "consumed", name)
         return envelope["payload"], None
 
 

@@ -11,20 +11,15 @@ import asyncio
 import json
 import os
 import shutil
-import signal
 import socket
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from dbos import DBOS
-from dbos._dbos import _get_dbos_instance
-from dbos._sys_db import LoopAwareEvent
-from fencepost.host.instruments import Traps, parse_point
 
 from ...adapter import ABSENT
 from ...bench import live
@@ -34,7 +29,6 @@ from .runs import RUNS, log, task_of_run
 from .translation import Scenario
 
 _THREADS = 16
-_LAST_ANSWERS_SECONDS = 10.0  # at most, for callers, before a process is killed by a trap
 _IN_FLIGHT = ["PENDING", "ENQUEUED", "DELAYED"]
 SHIMS = {"raw": raw_shim.Shim, "emulated": emulated_shim.Shim}
 
@@ -49,10 +43,6 @@ class Engine:
         self._threads = ThreadPoolExecutor(_THREADS)
         self._loop = loop
         self._shim = shim
-        self._traps = Traps()
-        RUNS.armed, RUNS.die = self.armed, self.die
-        self._dying = threading.Event()
-        self._answering: set[int] = set()
 
     def say(self, **message: Any) -> None:
         """Write a line to the adapter."""
@@ -63,12 +53,7 @@ class Engine:
         """Answer until the adapter is gone; then nothing of this process is left, nor of its folder."""
         try:
             for line in self._lines:
-                request = json.loads(line)
-                if self._dying.is_set():
-                    self.say(ticket=request["ticket"], again=True)  # it has not begun
-                else:
-                    self._answering.add(request["ticket"])
-                    self._threads.submit(self._answer, request)
+                self._threads.submit(self._answer, json.loads(line))
         finally:
             while folder.exists():  # DBOS may be writing still
                 shutil.rmtree(folder, ignore_errors=True)
@@ -80,22 +65,15 @@ class Engine:
         except BaseException as error:
             answer = {"error": {"name": self._shim.error_name(error), "message": str(error)}}
         self.say(ticket=request["ticket"], **answer)
-        self._answering.discard(request["ticket"])
 
     # -- scenarios ----------------------------------------------------------------------------------
 
-    def begin(
-        self, token: str, journal: str, version: str, issued: list[str], traps: list[list[str]]
-    ) -> None:
+    def begin(self, token: str, journal: str, version: str, issued: list[str]) -> None:
         """From now on instances are those of this scenario; DBOS has issued some ids already."""
         self._shim.scenario, self._shim.issued = Scenario(token, journal, version), set(issued)
-        self._traps = Traps()
-        for id, at in traps:
-            self.arm(id, at)
 
     def end(self) -> None:
         """Have nothing run any more, now or after a restart."""
-        self._traps = Traps()
         left = [each.workflow_id for each in DBOS.list_workflows(status=_IN_FLIGHT)]
         if left:
             DBOS.cancel_workflows(left)
@@ -124,28 +102,6 @@ class Engine:
     def _terminate(self, id: Any) -> None:
         self._shim.terminate(id, self._loop)
 
-    # -- traps --------------------------------------------------------------------------------------
-
-    def arm(self, id: str, at: str) -> None:
-        """Set a trap."""
-        point, step = parse_point(at)
-        self._traps.arm("kill", id, point, step)
-
-    def armed(self, instance: str, point: str, step: str | None) -> bool:
-        """Whether a trap waits at this point."""
-        return self._traps.armed(instance, point, step)
-
-    def die(self, instance: str, point: str, step: str | None) -> None:
-        """Kill this process, for a trap; calls that have begun have a moment for their answers."""
-        self._dying.set()
-        at = point if step is None else f"{point}:{step}"
-        log(f"SIGKILL at {at} of {instance}")
-        self.say(ticket=-2, sprung=[[instance, at]])
-        limit = time.monotonic() + _LAST_ANSWERS_SECONDS
-        while self._answering and time.monotonic() < limit:
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGKILL)
-
 
 def _as_json(value: Any) -> Any:
     """The same value, or how it is written where JSON has none for it: pickle carries more."""
@@ -153,29 +109,6 @@ def _as_json(value: Any) -> Any:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError):
         return repr(value)
-
-
-def watch_sleeps() -> None:
-    """The point `parked`: DBOS has just written down when a sleep, or a wait, is to end.
-
-    A wait for which a message is there already is on record too, but does not park.
-    """
-    store = _get_dbos_instance()._sys_db
-    record = store.record_sleep
-
-    def record_sleep(workflow_id: str, *arguments: Any, **named: Any) -> float:
-        left: float = record(workflow_id, *arguments, **named)
-        parking = RUNS.parking(workflow_id)
-        if parking is not None:
-            instance, name, topic = parking
-            event = LoopAwareEvent()
-            if topic is not None:
-                store.recv_check(workflow_id, topic, event)
-            if not event.is_set() and RUNS.armed(instance, "parked", name):
-                RUNS.die(instance, "parked", name)
-        return left
-
-    store.record_sleep = record_sleep
 
 
 async def run(channel: socket.socket, folder: Path, name: str) -> None:
@@ -186,7 +119,6 @@ async def run(channel: socket.socket, folder: Path, name: str) -> None:
     place = folder / "dbos.sqlite"
     DBOS(config={"name": "probe", "system_database_url": f"sqlite:///{place}", "log_level": "CRITICAL"})
     DBOS.launch()
-    watch_sleeps()
     log(f"DBOS {version('dbos')} launched in process {os.getpid()}")
     threading.Thread(target=engine.serve, args=(folder,), daemon=True).start()
     engine.say(ticket=-1, version=version("dbos"))

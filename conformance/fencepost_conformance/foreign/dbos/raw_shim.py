@@ -13,7 +13,7 @@ from fencepost.workflow import WorkflowEvent, start
 
 from ...adapter import ABSENT
 from ...probe import load
-from .runs import RUNS, ProbeJournal, ProbeRun, log, logged, logged_async, show
+from .runs import RUNS, ProbeRun, journal_of, log, logged, logged_async, show
 from .translation import STATUSES, Scenario, retries
 
 ERRORS = {
@@ -38,15 +38,9 @@ async def run(scenario: Scenario, params: Any) -> Any:
     id = str(DBOS.workflow_id)
     present = RUNS.begin(id, scenario.instance_id(id))
     made = module(scenario.token, scenario.version)["Probe"](
-        {"VERSION": scenario.version, "JOURNAL": ProbeJournal(scenario, present)}
+        {"VERSION": scenario.version, "JOURNAL": journal_of(scenario)}
     )
-    try:
-        result = await made.run(WorkflowEvent(present.instance, params), Step(present))
-    except Exception:
-        await RUNS.spring(present.instance, "settled", None)
-        raise
-    await RUNS.spring(present.instance, "settled", None)
-    return result
+    return await made.run(WorkflowEvent(present.instance, params), Step(present))
 
 
 probe = DBOS.workflow(name="probe")(run)
@@ -64,34 +58,21 @@ class Step:
     async def _do(self, name: Any, effect: Callable[[], Any], retry: Any) -> Any:
         options = {"name": name} | ({} if retry is None else retries(retry))
         words = f"{self._run.instance}: run_step_async({show(options)})"
-        try:
-            result = await logged_async(words, DBOS.run_step_async(options, effect))
-        except Exception:
-            await RUNS.spring(self._run.instance, "committed", name)
-            raise
-        await RUNS.spring(self._run.instance, "committed", name)
-        return result
+        return await logged_async(words, DBOS.run_step_async(options, effect))
 
     def sleep(self, name: Any, seconds: Any) -> Awaitable[Any]:
-        return start(self._sleep(name, seconds))
+        return start(self._sleep(seconds))
 
-    async def _sleep(self, name: Any, seconds: Any) -> None:
-        self._run.parking = (name, None)
+    async def _sleep(self, seconds: Any) -> None:
         words = f"{self._run.instance}: sleep_async({show(seconds)})"
         await logged_async(words, DBOS.sleep_async(seconds))
-        self._run.parking = None
 
     def wait_for_event(self, name: Any, *, type: Any, timeout_seconds: Any) -> Awaitable[Any]:
-        return start(self._wait(name, type, timeout_seconds))
+        return start(self._wait(type, timeout_seconds))
 
-    async def _wait(self, name: Any, type: Any, seconds: Any) -> Any:
-        self._run.parking = (name, type)
+    async def _wait(self, type: Any, seconds: Any) -> Any:
         words = f"{self._run.instance}: recv_async({show(type)}, {show(seconds)})"
-        payload = await logged_async(words, DBOS.recv_async(type, seconds))
-        self._run.parking = None
-        if payload is not None:
-            await RUNS.spring(self._run.instance, "consumed", name)
-        return payload
+        return await logged_async(words, DBOS.recv_async(type, seconds))
 
 
 class Shim:

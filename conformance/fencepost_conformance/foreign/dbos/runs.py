@@ -7,7 +7,6 @@ ended together: by a shim that may do so, and by the adapter at the end of a sce
 import asyncio
 import contextlib
 import sys
-import threading
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -62,7 +61,6 @@ class ProbeRun:
     workflow_id: str
     instance: str
     tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
-    parking: tuple[str, str | None] | None = None  # the step that may be parking, and the topic of a wait
 
     async def stop(self) -> None:
         """End every task that was begun in this run, and return once they have ended."""
@@ -77,8 +75,6 @@ class Runs:
 
     def __init__(self) -> None:
         self._all: dict[str, ProbeRun] = {}
-        self.armed: Callable[[str, str, str | None], bool] = lambda instance, point, step: False
-        self.die: Callable[[str, str, str | None], None] = lambda instance, point, step: None
 
     def begin(self, workflow_id: str, instance: str) -> ProbeRun:
         """A run has begun, in the present task."""
@@ -89,20 +85,9 @@ class Runs:
         CURRENT.set(run)
         return run
 
-    async def spring(self, instance: str, point: str, step: str | None) -> None:
-        """Where a trap waits at this point the instance goes no further, and its process is killed."""
-        if self.armed(instance, point, step):
-            threading.Thread(target=self.die, args=(instance, point, step)).start()
-            await asyncio.Event().wait()
-
     def find(self, workflow_id: str) -> ProbeRun | None:
         """The run of a workflow in this process."""
         return self._all.get(workflow_id)
-
-    def parking(self, workflow_id: str) -> tuple[str, str, str | None] | None:
-        """The instance, the step and the topic, where a step of this workflow may be parking."""
-        run = self._all.get(workflow_id)
-        return None if run is None or run.parking is None else (run.instance, *run.parking)
 
     async def stop_all(self) -> None:
         """End them all."""
@@ -126,21 +111,8 @@ def task_of_run(loop: asyncio.AbstractEventLoop, coroutine: Any, **named: Any) -
     return task
 
 
-class ProbeJournal(RemoteJournal):
-    """The kit's journal, with the points of traps at the edges of effects."""
-
-    def __init__(self, scenario: Scenario, run: ProbeRun) -> None:
-        super().__init__(scenario.journal)
-        self.really_spin = True
-        self._run = run
-
-    async def effect_start(self, instance: str, name: str) -> int:
-        """An effect began; its number."""
-        execution = await super().effect_start(instance, name)
-        await RUNS.spring(self._run.instance, "effect-start", name)
-        return execution
-
-    async def effect_end(self, instance: str, name: str) -> None:
-        """An effect is about to settle."""
-        await super().effect_end(instance, name)
-        await RUNS.spring(self._run.instance, "effect-end", name)
+def journal_of(scenario: Scenario) -> RemoteJournal:
+    """The kit's journal."""
+    journal = RemoteJournal(scenario.journal)
+    journal.really_spin = True
+    return journal
