@@ -39,12 +39,13 @@ const told = ({ status, output, error }) => ({ status, ...(output !== null && { 
 
 /** The three operations. */
 const surface = (step) => ({
-  do: (name, effect, policy) => (policy === undefined ? step.do(name, effect) : step.do(name, retries(policy), effect)),
+  do: (name, effect, policy = { maxAttempts: 1 }) => step.do(name, retries(policy), effect),
   sleep: (name, seconds) => step.sleep(name, seconds * MILLISECONDS),
   waitForEvent: (name, { type, timeoutSeconds }) =>
     step.waitForEvent(name, { type, timeout: timeoutSeconds * MILLISECONDS }),
 });
 
+/** The limit is documented to be the number of attempts. */
 const retries = ({ maxAttempts, initialDelaySeconds = 0, backoff = "constant" }) => ({
   retries: { limit: maxAttempts, delay: initialDelaySeconds * MILLISECONDS, backoff },
 });
