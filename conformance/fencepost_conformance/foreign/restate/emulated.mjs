@@ -79,7 +79,7 @@ async function live(calls, { id, status }, end) {
 }
 
 /** What a suspended run stands at is the last command in its journal; a timeout of Restate's has no name. */
-async function parked(calls, id) {
+export async function parked(calls, id) {
   const [last] = await calls.query(
     `SELECT entry_type, name FROM sys_journal WHERE id = ${quoted(id)} AND entry_type LIKE 'Command%'
      ORDER BY index DESC LIMIT 1`,
@@ -129,6 +129,6 @@ export function services(restate, { token, version, journal, probe }) {
 }
 
 /** Served apart from workflow code, so that an inbox takes events also while that computes. */
-export const apart = (restate, { token }) => [inboxObject(restate, token, { retryPolicy })];
+export const apart = (restate, { token }) => [inboxObject(restate, token, { retryPolicy, journalRetention: 0 })];
 
 const encoded = (text) => new TextEncoder().encode(text ?? "");

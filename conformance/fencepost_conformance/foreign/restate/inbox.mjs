@@ -18,9 +18,8 @@ export const inboxObject = (restate, token, options) =>
     handlers: {
       /** Accept an event: for the wait that stands, or into the queue. */
       accept: async (ctx, event) => {
-        const now = await ctx.date.now();
         const wait = await ctx.get("wait");
-        if (wait !== null && wait.type === event.type && now <= wait.deadline) {
+        if (wait?.type === event.type && (await ctx.date.now()) <= wait.deadline) {
           ctx.clear("wait");
           ctx.resolveAwakeable(wait.awakeable, event);
           return;

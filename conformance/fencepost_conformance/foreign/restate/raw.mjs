@@ -1,7 +1,7 @@
 /**
  * The smallest translation: each word of the Form is said in the nearest word of Restate, with no code around
- * it. A run is a workflow whose key is the instance's id; an event resolves the durable promise of its type;
- * terminate kills the invocation.
+ * it. A run is a workflow whose key is the instance's id; an event is a signal whose name is its type, sent by
+ * a service; terminate kills the invocation.
  */
 
 import { randomUUID } from "node:crypto";
@@ -11,6 +11,8 @@ import { quoted } from "./calls.mjs";
 
 /** The name of the workflow of a scenario. */
 export const workflow = (token) => `Probe_${token}`;
+
+const events = (token) => `Events_${token}`;
 
 const STATUSES = { inboxed: "queued", scheduled: "queued", invoked: "running", paused: "running", suspended: "waiting" };
 
@@ -33,7 +35,10 @@ export function binding(calls, token) {
       const end = await ended(calls, token, id);
       return end === null ? { status: STATUSES[(await invocation(calls, token, id)).status] } : told(end);
     },
-    sendEvent: async ({ type, payload }) => void (await accepted(`${at(id)}/event`, JSON.stringify({ type, payload }))),
+    sendEvent: async ({ type, payload }) => {
+      const { id: target } = await invocation(calls, token, id);
+      await accepted(`/${events(token)}/send`, JSON.stringify({ target, type, payload }));
+    },
     terminate: async () => {
       const { id: invoked } = await invocation(calls, token, id);
       const { status, body } = await calls.admin("PATCH", `/invocations/${invoked}/kill`);
@@ -90,16 +95,18 @@ export function services(restate, { token, version, journal, probe }) {
     const { Probe } = await import(probe);
     return new Probe({ VERSION: version, JOURNAL: journal }).run({ instanceId: ctx.key, params }, step(ctx));
   };
-  const event = (ctx, { type, payload }) => ctx.promise(type).resolve(payload);
-  const handlers = { run, event: restate.handlers.workflow.shared(event) };
-  return [restate.workflow({ name: workflow(token), handlers })];
+  const send = async (ctx, { target, type, payload }) => ctx.invocation(target).signal(type).resolve(payload);
+  return [
+    restate.workflow({ name: workflow(token), handlers: { run } }),
+    restate.service({ name: events(token), handlers: { send }, options: { journalRetention: 0 } }),
+  ];
 }
 
 /** The three operations. */
 const step = (ctx) => ({
   do: (name, effect, policy) => ctx.run(name, effect, policy && retries(policy)),
   sleep: (name, seconds) => ctx.sleep({ seconds }, name),
-  waitForEvent: (name, { type, timeoutSeconds }) => ctx.promise(type).get().orTimeout({ seconds: timeoutSeconds }),
+  waitForEvent: (name, { type, timeoutSeconds }) => ctx.signal(type).orTimeout({ seconds: timeoutSeconds }),
 });
 
 const retries = ({ maxAttempts, initialDelaySeconds = 0, backoff = "constant", maxDelaySeconds = 43200 }) => ({

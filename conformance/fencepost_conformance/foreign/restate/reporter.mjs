@@ -26,7 +26,7 @@ function send({ number, url, method, headers, body }) {
 
 /** A `fetch` for requests and answers that are text. */
 export function reporter() {
-  const thread = new Worker(new URL(import.meta.url), { workerData: ROLE });
+  const thread = new Worker(new URL(import.meta.url), { workerData: ROLE, execArgv: [] });
   const waiting = new Map(); // number -> what settles its promise
   thread.on("message", ({ number, status, text, failure }) => {
     const { resolve, reject } = waiting.get(number);
