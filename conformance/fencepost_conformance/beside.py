@@ -7,7 +7,6 @@ hand and stands in the scenario. The reference only says of which expectations r
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,15 +17,12 @@ from fencepost.host.managed import ManagedHost
 from .adapter import AdapterFault
 from .expectations import shown
 from .hosts.reference import ReferenceAdapter
-from .inprocess import InProcess
+from .inprocess import ONE_AT_A_TIME, InProcess
 from .run import Run, word_of
 from .runner import greet
 from .scenario import Scenario, ScenarioError
 
 COARSE_SECONDS = 1.0  # a Host's clock may be as coarse as this (TIM-1)
-
-ONE_AT_A_TIME = threading.RLock()
-"""Held while the reference runs: its turns are those of one thread."""
 
 _TIME = frozenset({"advance", "settle", "recover"})
 _LEAST_LEASE_SECONDS = 0.5  # less than what `recover` waits beyond the lease

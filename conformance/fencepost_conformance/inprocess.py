@@ -1,11 +1,15 @@
 """A connection to an adapter object in this process. It never blocks: a call in flight is a Future."""
 
 import inspect
+import threading
 from concurrent.futures import Future
 from typing import Any
 
 from .adapter import AdapterFault, Answer, Handshake
 from .bench import Bench, failure, fault
+
+ONE_AT_A_TIME = threading.RLock()
+"""Held by whoever runs the reference where there are several threads: its turns are those of one."""
 
 
 class InProcess:

@@ -62,7 +62,7 @@ class WallClockRun(Run):
         self.moments: list[Moment] = []
         self._patience = patience + STEP_SECONDS * _looped(scenario.programs)
         self._began_to_wait: float | None = None  # nobody has called the Host since
-        self._beside: Beside | None = None
+        self.beside: Beside | None = None
         self._ids: dict[str, None] = {}
 
     @property
@@ -72,7 +72,7 @@ class WallClockRun(Run):
 
     def begin(self) -> None:
         super().begin()
-        self._beside = Beside(self.scenario, self.handshake.lease_seconds)
+        self.beside = Beside(self.scenario, self.handshake.lease_seconds)
 
     def enter(self, entry: Entry) -> None:
         """Play an entry, again and again if it only looks; what did not hold is held against the Host, or is
@@ -240,12 +240,12 @@ class WallClockRun(Run):
 
     def _follow(self, do: Callable[[Beside], None]) -> None:
         """Have the reference do something; where it cannot follow it is left behind."""
-        if self._beside is None:
+        if self.beside is None:
             return
         try:
-            do(self._beside)
+            do(self.beside)
         except (AdapterFault, ScenarioError):
-            self._beside = None
+            self.beside = None
 
     def _name(self, entry: Entry) -> None:
         """Remember the ids under which instances were created."""

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from fencepost_conformance import scenario as scenarios
 from fencepost_conformance.cli import application, connecting, pictures
 from fencepost_conformance.generate.coverage import Coverage
-from fencepost_conformance.generate.profiles import Profile
+from fencepost_conformance.generate.profiles import PROFILES, Profile
 from fencepost_conformance.generate.search import Found
 from fencepost_conformance.report.model import HostFacts
 from fencepost_conformance.results import CheckResult, Difference, Outcome
@@ -53,6 +53,9 @@ class Told:
         for result in results:
             progress(result)
         return results
+
+    def profile(self, name: str) -> Profile:
+        return PROFILES[name]
 
     def generate(self, profile: Profile, seed: int, progress: Callable[[str], None]) -> Found:
         self.generated.append((profile.name, seed))

@@ -176,7 +176,7 @@ def command(
 
     began, started = datetime.now(UTC), time.monotonic()
     with connecting.connect(host, at_once) as connected:
-        ran = _run(connected, selection, parts, PROFILES[profile], seed, suite)
+        ran = _run(connected, selection, parts, connected.profile(profile), seed, suite)
         facts = connected.facts
     seconds = time.monotonic() - started
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from .. import hosts
 from ..adapter import AdapterFault, Connection
 from ..foreign.engines import HOSTS as FOREIGN
+from ..generate import profiles
 from ..generate.profiles import Profile
 from ..report.model import HostFacts
 from ..results import CheckResult
@@ -36,6 +38,7 @@ class Connected:
     ) -> None:
         self.is_ours = is_ours
         self._connect = connect
+        self._lock = threading.Lock()
         self._first: Connection | None = connect()
         try:
             greeting = greet(self._first)
@@ -59,9 +62,16 @@ class Connected:
 
     def generate(self, profile: Profile, seed: int, progress: Callable[[str], None]) -> Found:
         """Generate scenarios, and have each judged; the adapter is started anew when it breaks down."""
+        from ..generate.at_once import search_at_once
         from ..generate.search import search
 
+        if self.on_real_time:
+            return search_at_once(self._next, profile, seed, progress, at_once=self._at_once)
         return search(self._next, profile, seed, progress)
+
+    def profile(self, name: str) -> Profile:
+        """How much is generated, by name."""
+        return (profiles.REAL_TIME if self.on_real_time else profiles.PROFILES)[name]
 
     def close(self) -> None:
         """End a connection that no run has taken over."""
@@ -70,7 +80,8 @@ class Connected:
             self._first = None
 
     def _next(self) -> Connection:
-        first, self._first = self._first, None
+        with self._lock:
+            first, self._first = self._first, None
         return first or self._connect()
 
 

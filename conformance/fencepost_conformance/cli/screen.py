@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
@@ -60,12 +61,14 @@ class _Bar(Advance):
 class _Lines(Advance):
     def __init__(self, stream: TextIO, total: int) -> None:
         self._stream, self._total, self._done = stream, total, 0
+        self._lock = threading.Lock()
 
     def __call__(self, name: str) -> None:
-        before = self._done * PIPED_REPORTS // self._total
-        self._done += 1
-        if self._done * PIPED_REPORTS // self._total > before:
-            print(f"checked {self._done} of {self._total}", file=self._stream, flush=True)
+        with self._lock:  # checks may run in several threads
+            before = self._done * PIPED_REPORTS // self._total
+            self._done += 1
+            if self._done * PIPED_REPORTS // self._total > before:
+                print(f"checked {self._done} of {self._total}", file=self._stream, flush=True)
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def openings(draw: Draw, stage: Stage) -> Opening:
 def plans(draw: Draw, stage: Stage, versions: tuple[str, ...] | None = None) -> Plan:
     """A program under the stage's next prefix, with params and traps."""
     known = stage.versions if versions is None else versions
-    program = draw(programs(stage.prefix, versions=len(known) > 1))
+    program = draw(programs(stage.prefix, len(known) > 1, stage.real_time))
     deeds = [each for each in ("kill", "pause") if stage.offers(each)]
     traps = draw(st.lists(traps_of(program, deeds), max_size=1)) if deeds else []
     stuck = draw(_ONCE_IN_EIGHT) if stage.offers("stuck") else False

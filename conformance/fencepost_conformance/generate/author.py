@@ -37,6 +37,8 @@ Operation = dict[str, Any]
 TYPES = ("go", "stop")
 SLEEPS = (1, 5, 0, 60, 3600, FORM.sleep_seconds, 172_800)
 TIMEOUTS = (5, 1, 60, FORM.wait_seconds_maximum)
+PAUSES = (5, 60)  # in which something may come
+SOON = (1, 1, 2)  # on real time, where nobody waits for a minute
 DEEPEST = 2  # blocks inside of blocks
 PHRASES = 5  # at most, of one block at the top
 MANY = 100  # a program with as many steps as there may be is drawn once in so many times: it takes a second
@@ -55,10 +57,12 @@ def below(count: int) -> st.SearchStrategy[int]:
 
 @dataclass
 class Author:
-    """Writes one program; `draw` is Hypothesis's, `prefix` begins every name."""
+    """Writes one program; `draw` is Hypothesis's, `prefix` begins every name. On real time most deadlines
+    come soon."""
 
     draw: Callable[[st.SearchStrategy[Any]], Any]
     prefix: str
+    real_time: bool = False
     used: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
@@ -80,6 +84,11 @@ class Author:
         self.used.append(name)
         return name
 
+    def soon(self, otherwise: Sequence[int]) -> int:
+        """Seconds."""
+        short = self.real_time and not self.chance(4)
+        return int(self.pick(SOON if short else otherwise))
+
     # Programs of their own
 
     def overtaken(self) -> tuple[Operation, ...]:
@@ -93,7 +102,7 @@ class Author:
 
     def queue(self) -> tuple[Operation, ...]:
         """Time for events to come, and then a wait for each of them."""
-        operations: list[Operation] = [{"sleep": self.fresh(), "seconds": self.pick((5, 60))}]
+        operations: list[Operation] = [{"sleep": self.fresh(), "seconds": self.soon(PAUSES)}]
         type = self.pick(TYPES)
         for _ in range(3):
             step: Operation = {"wait": self.fresh(), "type": type, "timeoutSeconds": 60}
@@ -104,7 +113,7 @@ class Author:
 
     def write(self) -> tuple[Operation, ...]:
         """A whole program."""
-        body = self.many() if self.chance(MANY) else self.block(PHRASES, 0)
+        body = self.many() if self.chance(MANY) and not self.real_time else self.block(PHRASES, 0)
         return (*self._opening(), *body, *self._closing())
 
     def _opening(self) -> list[Operation]:
@@ -136,11 +145,11 @@ class Author:
         return step
 
     def sleep(self, name: str) -> Operation:
-        return {"sleep": name, "seconds": self.pick(SLEEPS)}
+        return {"sleep": name, "seconds": self.soon(SLEEPS)}
 
     def wait(self, name: str) -> Operation:
         type = self.pick(AWAITED_TYPES) if self.chance(12) else self.pick(TYPES)
-        return {"wait": name, "type": type, "timeoutSeconds": self.pick(TIMEOUTS)}
+        return {"wait": name, "type": type, "timeoutSeconds": self.soon(TIMEOUTS)}
 
     def effect(self, name: str, depth: int = 0) -> dict[str, Any]:
         made: dict[str, Any] = self.pick(_EFFECTS if depth == 0 else _PLAIN_EFFECTS)(self, name)
@@ -186,9 +195,9 @@ class Author:
         steps: list[Operation] = []
         type = self.pick(TYPES)
         if self.chance(2):  # time for events to come before anybody waits for them
-            steps.append({"sleep": self.fresh(), "seconds": self.pick((5, 1, 60))})
+            steps.append({"sleep": self.fresh(), "seconds": self.soon((5, 1, 60))})
         for _ in range(1 + self.draw(below(2))):
-            step: Operation = {"wait": self.fresh(), "type": type, "timeoutSeconds": self.pick(TIMEOUTS)}
+            step: Operation = {"wait": self.fresh(), "type": type, "timeoutSeconds": self.soon(TIMEOUTS)}
             steps += [step, *self._kept(step)]
             if self.chance(2):  # the journal shows which event it was, even if the run comes to no end
                 shown = f"{step['wait']}-of-${{{step['as']}.n}}"
@@ -244,7 +253,7 @@ class Author:
 
     def beyond(self) -> list[Operation]:
         """What reaches beyond the lifetime: a long step that is begun late."""
-        first: Operation = {"sleep": self.fresh(), "seconds": self.pick((5, 1, 60))}
+        first: Operation = {"sleep": self.fresh(), "seconds": self.soon((5, 1, 60))}
         sleeping: Operation = {"sleep": self.fresh(), "seconds": FORM.sleep_seconds}
         waiting: Operation = {
             "wait": self.fresh(),

@@ -31,7 +31,7 @@ def _room(stage: Stage) -> bool:
 class ComposedMachine(ScenarioMachine):
     """The rules that play one entry, and those that play several."""
 
-    @when("pause", lambda stage: _room(stage) and stage.offers("clock"))
+    @when("pause", lambda stage: _room(stage) and stage.offers("clock") and stage.can_recover())
     @rule(
         plan=a_plan, kind=st.sampled_from(("do", "")), place=st.integers(0, 3), again=st.sampled_from((2, 1))
     )
@@ -72,7 +72,7 @@ class ComposedMachine(ScenarioMachine):
         gates = self.stage.closed_gates()
         if meanwhile == "release" and gates:
             self._release(gates[0])
-        elif meanwhile == "recover" and self.stage.offers("clock"):
+        elif meanwhile == "recover" and self.stage.offers("clock") and self.stage.can_recover():
             self._play({"recover": True})
         elif meanwhile in ("terminate", "sendEvent"):
             self._play(self._a_call(meanwhile, id))
@@ -120,9 +120,9 @@ class ComposedMachine(ScenarioMachine):
         if id in self.stage.stuck:
             self._get_unstuck(id)
 
-    @when("pause", lambda stage: _room(stage) and stage.offers("clock"))
+    @when("pause", lambda stage: _room(stage) and stage.offers("clock") and stage.can_recover())
     @rule(
-        program=of_stage(lambda stage: special(stage.prefix, "overtaken")),
+        program=of_stage(lambda stage: special(stage.prefix, "overtaken", stage.real_time)),
         point=st.sampled_from(("effect-end", "effect-start", "committed")),
         again=st.sampled_from((1, 2)),
         restarted=st.booleans(),
@@ -147,7 +147,7 @@ class ComposedMachine(ScenarioMachine):
 
     @when("clock", _room)
     @rule(
-        program=of_stage(lambda stage: special(stage.prefix, "queue")),
+        program=of_stage(lambda stage: special(stage.prefix, "queue", stage.real_time)),
         count=st.sampled_from((3, 11, 1)),
         restarted=st.booleans(),
     )
@@ -189,7 +189,7 @@ class ComposedMachine(ScenarioMachine):
             self._play({meanwhile if meanwhile != "release" else "recover": True})
         self._finish_the_delete()
 
-    @when(holds=somebody)
+    @when(holds=lambda stage: stage.ids and not stage.real_time)  # it takes a thousand calls
     @rule(
         to=one_of(addresses),
         short=st.integers(0, 1),

@@ -2,8 +2,8 @@
 
 Where a reference runs (as the Host, or beside it) its trace says which moves were made and which clauses are
 behind each. What no single move shows is counted by `reach`: a program that throws a copied error tries
-ERR-2, and no move of the machine says so. On a Host without a clock no reference runs along; there only the
-caller's words and the statuses that were read are counted.
+ERR-2, and no move of the machine says so. Where no reference can follow only the caller's words and the
+statuses that were read are counted.
 """
 
 from __future__ import annotations
@@ -43,6 +43,13 @@ class Coverage:
         self.clauses.update(clause for moment in host.trace for clause in moment.clauses)
         self.clauses.update(reach.shown(host.trace))
         self.pairs.update(_pairs(host))
+
+    def add_all(self, other: Coverage) -> None:
+        """Count what another search has counted."""
+        self.scenarios += other.scenarios
+        self.entries += other.entries
+        for counter in ("words", "clauses", "pairs"):
+            getattr(self, counter).update(getattr(other, counter))
 
     def actions(self) -> list[str]:
         """The actions that were seen, in the order of their names."""

@@ -36,6 +36,7 @@ from .arguments import (
 )
 from .deadlines import LEASE, LIFETIME, OFFSETS, RETENTION, Around
 from .programs import TYPES
+from .real_time import staged
 from .stage import IDS, Entry, Stage
 from .watching import NotAdmitted, Watch
 
@@ -70,7 +71,7 @@ class ScenarioMachine(RuleBasedStateMachine):
     ) -> None:
         super().__init__()
         self.connection, self.handshake, self.watch = connection, handshake, watch or Watch()
-        self.stage = Stage(connection, handshake)
+        self.stage = staged(connection, handshake)
         self._judged = 0
         self._idle, self._begun, self._over, self._broken = idle, False, False, False
 
@@ -81,7 +82,7 @@ class ScenarioMachine(RuleBasedStateMachine):
         if self._idle:  # Hypothesis tries the simplest of all first, which is always the same
             reject()
         if opening.versions:
-            self.stage = Stage(self.connection, self.handshake, opening.versions)
+            self.stage = staged(self.connection, self.handshake, opening.versions)
         self._safely(self.stage.begin)
         self._begun = True
         self._create(IDS[0], opening.plan)
@@ -186,7 +187,7 @@ class ScenarioMachine(RuleBasedStateMachine):
             self._play(self._a_call("sendEvent" if call == "release" else call, id))
         self._look(id)
 
-    @when("clock", somebody)
+    @when("clock", lambda stage: stage.ids and stage.can_recover())
     @rule()
     def recover(self) -> None:
         self._play({"recover": True})
@@ -221,7 +222,7 @@ class ScenarioMachine(RuleBasedStateMachine):
         self._play({"pause": id, "at": trap.at})
         self.stage.frozen.append(id)
 
-    @when("pause", lambda stage: stage.ids and stage.offers("clock"))
+    @when("pause", lambda stage: stage.ids and stage.offers("clock") and stage.can_recover())
     @rule(id=an_id, trap=of_stage(lambda stage: a_trap(stage, "pause")))
     def pause_beyond_the_lease(self, id: str, trap: Trap) -> None:
         self.pause(id, trap)

@@ -28,5 +28,15 @@ PROFILES: Mapping[str, Profile] = {
         Profile("soak", 10_000, 40, 300.0),
     )
 }
+REAL_TIME: Mapping[str, Profile] = {
+    each.name: each
+    for each in (
+        Profile("quick", 24, 8, 20.0),
+        Profile("ci", 60, 10, 40.0, fixed_seed=True),
+        Profile("soak", 600, 12, 200.0),
+    )
+}
+"""The same on a Host on real time, which takes seconds for each scenario."""
+
 DEFAULT = "quick"
 FIXED_SEED = 0

@@ -68,17 +68,24 @@ def _nodes(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 @st.composite
-def programs(draw: Callable[[st.SearchStrategy[Any]], Any], prefix: str, versions: bool = False) -> Program:
+def programs(
+    draw: Callable[[st.SearchStrategy[Any]], Any],
+    prefix: str,
+    versions: bool = False,
+    real_time: bool = False,
+) -> Program:
     """A program whose steps begin with `prefix`; with `versions`, a second Version of it too."""
-    author = Author(draw, prefix)
+    author = Author(draw, prefix, real_time)
     operations = author.write()
     return Program(operations, _newer(author, operations) if versions else None)
 
 
 @st.composite
-def special(draw: Callable[[st.SearchStrategy[Any]], Any], prefix: str, kind: str) -> Program:
+def special(
+    draw: Callable[[st.SearchStrategy[Any]], Any], prefix: str, kind: str, real_time: bool = False
+) -> Program:
     """A program of one of the author's own kinds."""
-    author = Author(draw, prefix)
+    author = Author(draw, prefix, real_time)
     return Program(author.overtaken() if kind == "overtaken" else author.queue())
 
 

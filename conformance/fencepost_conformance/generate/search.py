@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,8 +25,8 @@ from ..adapter import AdapterFault, Connection
 from ..judging import Verdict
 from ..reproducer import digest
 from ..results import CheckResult
-from ..run import Run, break_off
-from ..runner import greet, run_scenario
+from ..run import break_off
+from ..runner import greet, made, run_scenario
 from ..scenario import Scenario, ScenarioError
 from .compositions import ComposedMachine
 from .coverage import Coverage
@@ -36,6 +36,7 @@ from .stage import Stage
 from .watching import Watch
 
 NAME = "generated"
+NOT_AGAIN = "it did not fail again when it was replayed"
 _DIGITS = 8
 _SHARE = 3  # of the time that is left, one failure may take a third to become small
 _LEAST_SECONDS = 2.0  # and this in any case
@@ -79,14 +80,18 @@ class Search(Watch):
         progress: Callable[[str], None] = lambda name: None,
         *,
         most: int | None = None,
+        turns: Iterator[int] | None = None,
+        failures: dict[str, Failure] | None = None,
     ) -> None:
+        """`turns` and `failures` may be those of several searches at once."""
         self.profile, self.progress, self.most = profile, progress, most
+        self.turns = iter(range(profile.examples)) if turns is None else turns
         self.coverage = Coverage()
-        self.failures: dict[str, Failure] = {}
+        self.failures = {} if failures is None else failures
+        self.fault: tuple[dict[str, Any], str] | None = None
         self._connect = connect
         self._connection: Connection | None = None
         self._failure: Failure | None = None
-        self._fault: tuple[dict[str, Any], str] | None = None
         self._left = profile.shrink_seconds
 
     # What Hypothesis's machine tells
@@ -104,7 +109,7 @@ class Search(Watch):
         else:
             lines = traceback.format_exception(fault)
             detail = f"the judge broke down: {type(fault).__name__}: {fault}\n{''.join(lines)}".strip()
-        self._fault = (stage.document, detail)
+        self.fault = (stage.document, detail)
         raise Enough
 
     # The search
@@ -113,26 +118,32 @@ class Search(Watch):
         """Generate from a seed; raises AdapterFault where not even a connection can be had."""
         began = time.monotonic()
         try:
-            self._generate(number)
+            self.generate(number)
             found = Found(self.profile.name, self.coverage)
-            for failure, clause in explained(self.failures.values()):
-                self._conclude(found, failure, clause)
-            if self._fault is not None:
-                self._conclude_fault(found, *self._fault)
+            conclude(found, self.failures, lambda scenarios: [self._replayed(each) for each in scenarios])
+            if self.fault is not None:
+                conclude_fault(found, *self.fault)
         finally:
-            if self._connection is not None:
-                self._connection.close()
+            self.close()
         found.seconds = time.monotonic() - began
         return found
 
-    def _generate(self, number: int) -> None:
-        """One example after the other, each from a seed of its own.
+    def close(self) -> None:
+        """End the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _replayed(self, scenario: Scenario) -> CheckResult:
+        return run_scenario(self._live(), scenario)
+
+    def generate(self, number: int) -> None:
+        """One example after the other, each from a seed of its own; what failed is kept.
 
         Of many examples in one run Hypothesis makes most by repeating parts of others, which finds more of
         what a program has seen and less of what it has not.
         """
         try:
-            for turn in range(self.profile.examples):
+            for turn in self.turns:
                 self._generate_one(f"{number}:{turn}")
                 self.progress(NAME)
         except Enough:
@@ -194,7 +205,7 @@ class Search(Watch):
     def _judged(self, document: dict[str, Any]) -> Verdict | None:
         """What the judge says of a scenario that is run again; nothing where it cannot be."""
         connection, scenario = self._live(), Scenario(NAME, document)
-        run = Run(connection, greet(connection), scenario)
+        run = made(connection, greet(connection), scenario)
         try:
             run.play()
             return judging.admitted(scenario, run.observations, run.handshake)
@@ -204,26 +215,38 @@ class Search(Watch):
             run.give_up()
         return None
 
-    def _conclude(self, found: Found, failure: Failure, clause: str) -> None:
-        verdict = failure.verdict
-        title = f"Generated: {verdict.message(clause)}"
-        document = {**failure.document, "title": title, "clauses": [clause]}
-        name = f"{NAME}/{clause}-{digest(document).removeprefix('sha256:')[:_DIGITS]}"
-        scenario = Scenario(name, document)
-        result = run_scenario(self._live(), scenario)
+
+def conclude(
+    found: Found,
+    failures: Mapping[str, Failure],
+    replay: Callable[[list[Scenario]], list[CheckResult]],
+) -> None:
+    """Replay each failure, under the name of the clause to blame; what does not fail again is told all the
+    same."""
+    blamed = explained(failures.values())
+    scenarios = [_named(failure, clause) for failure, clause in blamed]
+    for (failure, clause), scenario, result in zip(blamed, scenarios, replay(scenarios), strict=True):
         if result.outcome != "failed":
-            detail = "it did not fail again when it was replayed"
+            differences = failure.verdict.differences([clause])
             result = CheckResult(
-                name, title, scenario.clauses, "failed", verdict.differences([clause]), detail=detail
+                scenario.id, scenario.title, scenario.clauses, "failed", differences, detail=NOT_AGAIN
             )
         found.scenarios.append(scenario)
         found.results.append(result)
 
-    def _conclude_fault(self, found: Found, document: dict[str, Any], detail: str) -> None:
-        titled = {**document, "title": "Generated: the adapter or the judge broke down"}
-        name = f"{NAME}/errored-{digest(titled).removeprefix('sha256:')[:_DIGITS]}"
-        found.scenarios.append(Scenario(name, titled))
-        found.results.append(CheckResult(name, titled["title"], (), "errored", detail=detail))
+
+def _named(failure: Failure, clause: str) -> Scenario:
+    title = f"Generated: {failure.verdict.message(clause)}"
+    document = {**failure.document, "title": title, "clauses": [clause]}
+    return Scenario(f"{NAME}/{clause}-{digest(document).removeprefix('sha256:')[:_DIGITS]}", document)
+
+
+def conclude_fault(found: Found, document: dict[str, Any], detail: str) -> None:
+    """Tell a breakdown of the adapter or the judge."""
+    titled = {**document, "title": "Generated: the adapter or the judge broke down"}
+    name = f"{NAME}/errored-{digest(titled).removeprefix('sha256:')[:_DIGITS]}"
+    found.scenarios.append(Scenario(name, titled))
+    found.results.append(CheckResult(name, titled["title"], (), "errored", detail=detail))
 
 
 def explained(failures: Iterable[Failure]) -> list[tuple[Failure, str]]:

@@ -37,6 +37,9 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 class Stage:
     """One scenario being made up on one Host."""
 
+    real_time = False
+    """Whether to move the clock is to wait."""
+
     def __init__(
         self, connection: Connection, handshake: Handshake, versions: Sequence[str] = (), *, aim: bool = True
     ) -> None:
@@ -100,6 +103,10 @@ class Stage:
         if instrument == "clock" and self.handshake.advance_seconds is not None:
             return False
         return instrument in self.handshake.instruments
+
+    def can_recover(self) -> bool:
+        """Whether the clock may be moved past the lease."""
+        return True
 
     # Running
 

@@ -22,6 +22,7 @@ States = dict[State, tuple[str, ...]]
 """Possible states, each with the clauses of the moves that led to it."""
 
 MOST_STATES = 1_000  # beside one another; those that follow one another are counted once
+MOST_ON_REAL_TIME = 150  # where everything may be late, and nothing comes to rest for sure
 MOST_BESIDE_LOSSES = 400  # where owners may be lost at any moment, and nearly all that is possible is alike
 LONGEST_TRAIL = 24
 SHOWN = 8
@@ -84,7 +85,8 @@ class Track:
         """Everything that the Host may have brought about from these states; Unjudged when it is too much."""
         found = dict(states)
         pending, width = list(found), len(found)
-        most = MOST_STATES if self.world.losses is None else MOST_BESIDE_LOSSES
+        most = MOST_STATES if self.world.exact else MOST_ON_REAL_TIME
+        most = most if self.world.losses is None else MOST_BESIDE_LOSSES
         while pending:
             state = pending.pop()
             moves = self.outlook(state).moves
