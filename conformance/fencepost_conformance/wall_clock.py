@@ -133,7 +133,9 @@ class WallClockRun(Run):
         if last is None or (late and last is not attempts[-1] and last.ended - since < LATE_SECONDS):
             self.missed.extend(attempts[0].differences)
             return
-        waited = f" (not within {last.ended - since:.1f} s)" if late and len(attempts) > 1 else ""
+        waited = (
+            f" (not within {last.ended - since:.1f} s)" if late and self._began_to_wait is not None else ""
+        )
         self.differences.extend(replace(each, message=each.message + waited) for each in last.differences)
         if late:
             self._patience = min(self._patience, LESS_PATIENCE_SECONDS)

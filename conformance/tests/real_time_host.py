@@ -7,6 +7,7 @@ import threading
 import time
 
 from fencepost.host.managed import ManagedHost
+from fencepost_conformance.faults import load
 from fencepost_conformance.hosts.reference import ReferenceAdapter
 
 TICK_SECONDS = 0.02
@@ -52,9 +53,12 @@ class RealTime(ReferenceAdapter):
             with self._lock:
                 if self._going:
                     self._move()
-                    self.host.hold_wakes(False)
-                    self.host.settle()
-                    self.host.hold_wakes(True)
+                    self._wake()
+
+    def _wake(self):
+        self.host.hold_wakes(False)
+        self.host.settle()
+        self.host.hold_wakes(True)
 
     def _move(self):
         due = round((time.monotonic() - self._began) * self._pace * 1000)
@@ -78,6 +82,16 @@ class RealTime(ReferenceAdapter):
         return in_time
 
 
+class NeverWakes(RealTime):
+    def _wake(self):
+        pass
+
+
+def broken(name):
+    """The faulty host of that name, on real time."""
+    return RealTime(load()[name].make()._host_class)
+
+
 def fair():
     return RealTime()
 
@@ -87,4 +101,16 @@ def late():
 
 
 def early():
-    return RealTime(pace=4.0)
+    return RealTime(pace=60.0)
+
+
+def never_wakes():
+    return NeverWakes()
+
+
+def loses_events():
+    return broken("lost-before-the-wait")
+
+
+def repeats_effects():
+    return broken("effects-run-twice")
