@@ -73,7 +73,7 @@ def kit(request: pytest.FixtureRequest) -> Iterator[Kit]:
     try:
         greeting = greet(connection, SECONDS)
         assert "Restate" in greeting.name
-        assert greeting.instruments == {"journal", "restart", "responses"}
+        assert greeting.instruments == {"journal", "restart", "responses", "backend"}
         yield Kit(connection)
     finally:
         connection.close()

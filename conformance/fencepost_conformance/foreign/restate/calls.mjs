@@ -14,6 +14,8 @@ const PAUSE_MILLISECONDS = 50;
 
 /** A server's two APIs, by the folder that holds its sockets. */
 export class Calls {
+  isCut = false; // whether the way to the server is cut
+
   constructor(folder) {
     this.folder = folder;
   }
@@ -42,7 +44,7 @@ export class Calls {
   async #call(api, method, path, body) {
     const said = `${api}: ${method} ${path}${body === undefined ? "" : ` ${shown(body)}`}`;
     try {
-      const answer = await this.#send(join(this.folder, `${api}.sock`), method, path, body);
+      const answer = await this.#send(join(this.folder, this.isCut ? "cut" : `${api}.sock`), method, path, body);
       log(`${said} -> ${answer.status} ${shown(answer.body)}`);
       return answer;
     } catch (error) {
