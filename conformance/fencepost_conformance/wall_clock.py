@@ -28,6 +28,7 @@ from .scenario import Scenario, ScenarioError
 PATIENCE_SECONDS = 10.0  # until a Host that is late must be there
 STEP_SECONDS = 0.1  # more of it for each step of a loop
 LESS_PATIENCE_SECONDS = 3.0  # in a scenario in which it has not been there before
+JUDGED_PATIENCE_SECONDS = 2.0  # where nothing is expected, and whoever is late may be so
 LATE_SECONDS = 2.0  # that a Host may be late where nobody could wait longer
 QUIET_SECONDS = 0.3
 PAUSE_SECONDS = 0.1
@@ -56,10 +57,10 @@ class WallClockRun(Run):
         handshake: Handshake,
         scenario: Scenario,
         deadline: float = DEADLINE_SECONDS,
-        patience: float = PATIENCE_SECONDS,
     ) -> None:
         super().__init__(connection, handshake, scenario, deadline)
         self.moments: list[Moment] = []
+        patience = JUDGED_PATIENCE_SECONDS if scenario.judged else PATIENCE_SECONDS
         self._patience = patience + STEP_SECONDS * _looped(scenario.programs)
         self._began_to_wait: float | None = None  # nobody has called the Host since
         self.beside: Beside | None = None

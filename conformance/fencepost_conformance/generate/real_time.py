@@ -18,7 +18,6 @@ from .stage import Entry, Stage
 
 LONGEST_WAIT_SECONDS = 2.0
 WAITED_SECONDS = 4.0  # in one scenario, without what it waits by condition
-PATIENCE_SECONDS = 2.0  # with a Host that is behind the reference, which it may be
 
 
 class RealTimeStage(Stage):
@@ -28,7 +27,7 @@ class RealTimeStage(Stage):
 
     def __init__(self, connection: Connection, handshake: Handshake, versions: Sequence[str] = ()) -> None:
         super().__init__(connection, handshake, versions)
-        self._run = WallClockRun(connection, handshake, self.scenario, patience=PATIENCE_SECONDS)
+        self._run = WallClockRun(connection, handshake, self.scenario)
         self.run = self._run
         self._left = WAITED_SECONDS
 
