@@ -9,7 +9,6 @@
  */
 
 import { once } from "node:events";
-import { rmSync } from "node:fs";
 import { createServer } from "node:http2";
 import { Worker, isMainThread, parentPort, workerData } from "node:worker_threads";
 
@@ -43,30 +42,15 @@ async function main() {
   const thread = apart && new Worker(new URL(import.meta.url), { workerData: { shim, sdk, port: Number(ports[1] ?? 0) } });
   const [other] = thread ? await once(thread, "message") : [];
   const told = { ports: thread ? [served.port, other] : [served.port] };
-  let engine = null;
 
-  process.on("message", async ({ begin, server }) => {
-    engine = server ?? engine;
-    if (begin !== undefined) {
-      served.begin(begin);
-      thread?.postMessage(begin);
-      if (thread) await once(thread, "message");
-    }
+  process.on("message", async (scenario) => {
+    served.begin(scenario);
+    thread?.postMessage(scenario);
+    if (thread) await once(thread, "message");
     process.send(told);
   });
 
-  process.on("disconnect", () => {
-    // the adapter is gone, and the server goes with it
-    if (engine === null) process.exit(0);
-    try {
-      process.kill(engine.pid, "SIGKILL");
-    } catch {
-      // it had ended
-    }
-    rmSync(engine.folder, { recursive: true, force: true, maxRetries: 3 });
-    process.exit(0);
-  });
-
+  process.on("disconnect", () => process.exit(0)); // the adapter is gone
   process.send(told);
 }
 

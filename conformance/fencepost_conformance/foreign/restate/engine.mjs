@@ -4,12 +4,12 @@
  * bear its token, so that one server serves many scenarios.
  *
  * A restart is a SIGKILL of both, which are then started again on the same storage. Should the adapter be
- * killed, the endpoint sees it, and ends the server.
+ * killed, a shell of its own sees the end of its input, ends them, and removes the storage.
  */
 
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { arch, platform, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,6 +39,12 @@ rocksdb-total-memory-size = "256 MiB"
 disable-web-ui = true
 `;
 
+// Each line says which processes there are now; what was said last is ended.
+const WATCH = `
+while read -r line; do pids=$line; done
+kill -9 $pids
+rm -rf "$1" || { sleep 1; rm -rf "$1"; }`;
+
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 const inTime = (milliseconds, promise, what) =>
@@ -54,6 +60,7 @@ export class Engine {
   #shim;
   #packages;
   #folder = mkdtempSync(join(tmpdir(), "fencepost-restate-"));
+  #watch = spawn("sh", ["-c", WATCH, "watch", this.#folder], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
   #server = null;
   #endpoint = null;
   #ports = [];
@@ -78,7 +85,7 @@ export class Engine {
   async begin(scenario) {
     this.#scenario = scenario;
     try {
-      await this.#tell({ begin: scenario });
+      await this.#tell(scenario);
     } catch (error) {
       log(`endpoint: ${error.message}; it is killed`);
       await killed(this.#endpoint);
@@ -112,11 +119,9 @@ export class Engine {
     log("restart: both are up again");
   }
 
-  /** End both, and remove the storage. */
+  /** End both, and remove the storage: as if this process had been killed. */
   close() {
-    this.#server?.kill("SIGKILL");
-    this.#endpoint?.kill("SIGKILL");
-    rmSync(this.#folder, { recursive: true, force: true });
+    this.#watch.stdin.end();
   }
 
   async #start() {
@@ -128,7 +133,6 @@ export class Engine {
       stdio: ["ignore", 2, 2],
     });
     await Promise.all([this.#startEndpoint(), inTime(START_MILLISECONDS, this.#serverIsUp(), "start of the server")]);
-    await this.#tell({ server: { pid: this.#server.pid, folder: this.#folder } });
   }
 
   /** Up means that a query, which needs the partition's leader, is answered. */
@@ -153,15 +157,16 @@ export class Engine {
       stdio: ["ignore", 2, 2, "ipc"],
       env: { ...process.env, RESTATE_LOGGING: "ERROR" },
     });
+    this.#watch.stdin.write(`${this.#server.pid} ${this.#endpoint.pid}\n`);
     const [{ ports }] = await inTime(START_MILLISECONDS, once(this.#endpoint, "message"), "start of the endpoint");
     this.#ports = ports;
-    if (this.#scenario !== null) await this.#tell({ begin: this.#scenario });
+    if (this.#scenario !== null) await this.#tell(this.#scenario);
   }
 
-  async #tell(message) {
+  async #tell(scenario) {
     if (!this.#endpoint.connected) throw new Error("it is gone");
-    const told = inTime(ANSWER_MILLISECONDS, once(this.#endpoint, "message"), Object.keys(message)[0]);
-    this.#endpoint.send(message);
+    const told = inTime(ANSWER_MILLISECONDS, once(this.#endpoint, "message"), "what it was told");
+    this.#endpoint.send(scenario);
     await told;
   }
 }
