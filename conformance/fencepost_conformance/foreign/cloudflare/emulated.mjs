@@ -100,7 +100,7 @@ async function standing(explorer, id) {
 /** Send every instance that has not ended an event, since the engine takes them up after a restart only then. */
 async function wake({ WORKFLOW, EXPLORER }) {
   const instances = await asked(EXPLORER, "?per_page=100");
-  const live = instances.filter(({ status }) => !TERMINAL.has(status));
+  const live = instances.filter(({ status }) => status && !TERMINAL.has(status)); // one without was only asked for
   await Promise.all(live.map(async ({ id }) => (await WORKFLOW.get(id)).sendEvent(NOBODY)));
   return Response.json({ ok: live.map(({ id }) => id), raw: [] });
 }
