@@ -34,6 +34,7 @@ from .run import (
 from .scenario import Scenario, ScenarioError
 
 ENOUGH_BREAKDOWNS = 5  # of the adapter, one after the other
+AT_ONCE = 6  # scenarios on a Host on real time, most of which wait
 LONGEST_SECONDS = 12.0  # by which a scenario moves the clock that is played on real time
 
 __all__ = ["ENTRIES", "Run", "greet", "missing_instruments", "run_many", "run_scenario"]

@@ -26,6 +26,7 @@ def tiny(name: str, clause: str, expected: str, **more: object) -> Scenario:
         "programs": {"main": PROGRAM},
         "schedule": [
             {"create": "i", "program": "main"},
+            {"advance": 60},
             {"settle": True},
             {"status": "i", "expect": {"status": expected, "output": {"n": 1}}},
         ],
@@ -58,7 +59,7 @@ def test_checks_are_items_named_by_clause(pytester: pytest.Pytester, monkeypatch
     text = result.stdout.str()
     assert "ABI-3[ABI/right] PASSED" in text
     assert "generated[quick] PASSED" in text
-    assert "STP-1 at schedule[2]" in text
+    assert "STP-1 at schedule[3]" in text
     assert "fencepost replay STP/wrong reference" in text
     assert "Traceback" not in text
 

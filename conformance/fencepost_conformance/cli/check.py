@@ -22,6 +22,7 @@ from ..report import html as html_report
 from ..report import junit as junit_report
 from ..report.model import Generated, HostFacts, Kit, Report, Selection
 from ..results import CheckResult
+from ..runner import AT_ONCE
 from ..scenario import SUITES, Scenario, Suite
 from . import adapter, connecting, pictures, screen, sources
 from .trouble import Trouble, because, of_file
@@ -79,7 +80,7 @@ DEFAULT_PLACE = Path("fencepost-failures")  # for generated scenarios, which exi
 @click.option(
     "--at-once",
     type=click.IntRange(1, MOST_AT_ONCE),
-    default=connecting.AT_ONCE,
+    default=AT_ONCE,
     show_default=True,
     metavar="N",
     help="Scenarios in progress at once on a Host without a clock, each on a connection of its own.",

@@ -14,7 +14,7 @@ from ..generate import profiles
 from ..generate.profiles import Profile
 from ..report.model import HostFacts
 from ..results import CheckResult
-from ..runner import greet, run_many
+from ..runner import AT_ONCE, greet, run_many
 from ..scenario import Scenario
 from . import sources
 from .trouble import Trouble, because
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ..generate.search import Found
 
 DEFAULT = "reference"
-AT_ONCE = 6  # scenarios on a Host on real time, most of which wait
 Progress = Callable[[CheckResult], None]
 
 
