@@ -84,6 +84,20 @@ def test_a_program_outlives_a_restart(kit: Kit, request: pytest.FixtureRequest) 
     kit.ask("end")
 
 
+@needs_engine
+@pytest.mark.parametrize("kit", ["cloudflare"], indirect=True)
+def test_a_restart_wakes_what_is_live_and_trips_over_nothing_else(kit: Kit) -> None:
+    connection = kit.connection
+    asked = connection.poll(connection.send("get", id="nobody"), SECONDS)  # leaves a trace in the storage
+    assert asked is not None
+    assert asked.error is not None
+    kit.ask("create", id="i", params={"program": {"$literal": [{"sleep": "s", "seconds": 2}]}})
+    until(lambda: kit.status()["status"] == "sleeping", SECONDS)
+    kit.ask("restart")
+    until(lambda: kit.ask("journal")["runs"].get("i") == 2, SECONDS)  # nobody has called it since
+    until(lambda: kit.status()["status"] == "complete", SECONDS)
+
+
 def _run(script: str) -> Any:
     """What a script prints as JSON; it is told where the adapter is."""
     command = [str(node()), "--input-type=module", "--eval", script]
