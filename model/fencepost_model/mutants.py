@@ -147,8 +147,8 @@ MUTANTS = (
         "a parked instance is claimed (SLP-2, DO-10)",
         "FencingSmall",
         instances.claimable,
-        "return parked_on(instance) is None",
-        "return True",
+        "parked_on(instance) is not None",
+        "False",
     ),
     Mutant(
         "a new context waits for the stop of the old one",

@@ -276,7 +276,7 @@ class Execution:
         elif isinstance(reply, Pending | Replaying):
             self._displace()
             self._call = _Call(name, kind, promise, reply if isinstance(reply, Replaying) else None)
-            if self._latitude.park_after == "at-once" and isinstance(reply, Pending):  # STP-10
+            if isinstance(reply, Pending) and self._latitude.park_after == "at-once":  # STP-10
                 self._call.proposed = True
                 self._park_now()
         else:

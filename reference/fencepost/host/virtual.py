@@ -124,9 +124,8 @@ class VirtualHost(Engine):
     @property
     def now(self) -> int:
         """The instant as the Host reads it, in milliseconds (TIM-1)."""
-        if self.latitude.clock == "whole-seconds":
-            return self.clock - self.clock % MILLISECONDS
-        return self.clock
+        fraction = self.clock % MILLISECONDS
+        return self.clock - fraction if fraction and self.latitude.clock == "whole-seconds" else self.clock
 
     def note(self, key: Key, action: Action, transition: Transition) -> None:
         """Keep a line of the trace."""
@@ -241,7 +240,7 @@ class VirtualHost(Engine):
             self._supervise()
             self._run_owners()
             self._run_queued()
-        if self.latitude.unprovable_terminate == "rejected":  # TRM-6
+        if self.flights.awaited() and self.latitude.unprovable_terminate == "rejected":  # TRM-6
             self.flights.reject_terminates(CallError("backend_unavailable", "the stop is not proven"))
 
     def _renew(self) -> None:

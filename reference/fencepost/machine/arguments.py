@@ -41,14 +41,14 @@ def _whole(value: Any, what: str, least: int, most: int) -> int:
 
 
 def _exactly(
-    value: Any, what: str, required: frozenset[str], optional: frozenset[str], unknown_keys: str
+    value: Any, what: str, required: frozenset[str], optional: frozenset[str], rules: Rules
 ) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise Misfit(f"{what} must be an object")
     keys = value.keys()
     if not required <= keys:
         raise Misfit(f"{what}: missing {', '.join(sorted(required - keys))}")
-    if unknown_keys == "type-error" and not keys <= required | optional:  # STP-15
+    if not keys <= required | optional and rules.latitude.unknown_keys == "type-error":  # STP-15
         raise Misfit(f"{what}: unknown {', '.join(sorted(map(repr, keys - required - optional)))}")
     return value
 
@@ -64,7 +64,7 @@ def _do(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
     raw = arguments.get("retry")
     if raw is None:
         return Configuration(policy=NO_POLICY)
-    policy = _exactly(raw, "retryPolicy", _POLICY, _POLICY_DEFAULTS, rules.latitude.unknown_keys)
+    policy = _exactly(raw, "retryPolicy", _POLICY, _POLICY_DEFAULTS, rules)
     limits = rules.limits
     values = (
         policy["maxAttempts"],
@@ -99,7 +99,7 @@ def _sleep(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
 
 
 def _wait(arguments: Mapping[str, Any], rules: Rules) -> Configuration:
-    options = _exactly(arguments, "wait options", _OPTIONS, frozenset(), rules.latitude.unknown_keys)
+    options = _exactly(arguments, "wait options", _OPTIONS, frozenset(), rules)
     return Configuration(
         type=check_text(options["type"], "type", rules.limits.type_scalars),
         seconds=_whole(

@@ -34,7 +34,7 @@ def publish(instance: Instance, now: int) -> Instance:
     late = decision.at < instance.ends_at <= now
     if late and latitude.stop_after_lifetime == "lifetime-exceeded":
         decision = Terminal("errored", decision.at, reason="lifetime_exceeded")  # LIF-5
-    from_decision = latitude.retention_from == "decision"  # RET-4
+    from_decision = decision.at == now or latitude.retention_from == "decision"  # RET-4
     return evolve(
         instance,
         decision=None,

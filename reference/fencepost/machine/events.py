@@ -26,10 +26,9 @@ def consume(instance: Instance, type: str, until: int | None = None) -> tuple[In
 def send_event(slot: Slot, action: SendEvent) -> Transition:
     """Accept an event durably, with its place in the acceptance order, or refuse it (EVT-1 to EVT-5)."""
     misfit, unreachable = _misfit(slot, action), _unreachable(slot, action.now)
-    if slot.rules.latitude.event_look_up == "look-up-first":
-        refusal = unreachable or misfit
-    else:
-        refusal = misfit or unreachable  # DOC-12
+    refusal = misfit or unreachable
+    if misfit and unreachable and slot.rules.latitude.event_look_up == "look-up-first":
+        refusal = unreachable  # DOC-12
     if refusal is not None or isinstance(slot, Vacant):
         return Transition(slot, refusal or UNKNOWN, ("EVT-1", "EVT-2"))
     if not slot.live or lifetime_over(slot, action.now):

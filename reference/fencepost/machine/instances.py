@@ -60,8 +60,9 @@ def create(slot: Slot, action: Create) -> Transition:
         taken = CLOSED  # DEL-3
     elif held(slot, action.now):
         taken = Rejected("instance_exists", "an instance is held under this id")  # BND-3
-    first_look_up = slot.rules.latitude.create_look_up == "look-up-first"  # DOC-12
-    refusal = (taken or misfit) if first_look_up else (misfit or taken)
+    refusal = misfit or taken
+    if misfit and taken and slot.rules.latitude.create_look_up == "look-up-first":
+        refusal = taken  # DOC-12
     if refusal is not None:
         return Transition(slot, refusal, ("BND-3", "DOC-8", "BND-9"))
     limits = slot.rules.limits
@@ -111,7 +112,7 @@ def terminate(slot: Slot, action: Terminate) -> Transition:
         return Transition(slot, UNKNOWN, ("BND-14",))
     if slot.terminal is not None:
         return Transition(slot, Done(), ("TRM-3",))  # TRM-3
-    if slot.rules.latitude.terminate_after_lifetime == "errored":  # LIF-5
+    if lifetime_over(slot, action.now) and slot.rules.latitude.terminate_after_lifetime == "errored":  # LIF-5
         slot = end_lifetime(slot, action.now)
     if slot.live or _overridden(slot):
         slot = decide(slot, Terminal("terminated", action.now))
@@ -130,9 +131,9 @@ def claimable(instance: Instance, now: int) -> bool:
     """Whether the Host may start a context now: unowned, not parked, not ending (STA-1)."""
     if instance.owner or not instance.live or instance.closed or lifetime_over(instance, now):
         return False
-    if instance.contexts and instance.rules.latitude.overlapping_contexts == "after-stop":
-        return False  # CTX-4
-    return parked_on(instance) is None
+    if parked_on(instance) is not None:
+        return False
+    return not (instance.contexts and instance.rules.latitude.overlapping_contexts == "after-stop")  # CTX-4
 
 
 def claim(slot: Slot, action: Claim) -> Transition:

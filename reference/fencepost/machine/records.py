@@ -20,17 +20,21 @@ def evolve(record: Record, **changes: Any) -> Record:
 class FrozenMap(Mapping[Key, Value]):
     """An immutable mapping that keeps insertion order and hashes by its items."""
 
-    __slots__ = ("_entries", "_hash")
+    __slots__ = ("_entries", "_from", "_hash", "_self")
 
     def __init__(self, entries: Mapping[Key, Value] | None = None) -> None:
         self._entries: dict[Key, Value] = dict(entries or {})
         self._hash: int | None = None
+        self._self = object()  # stands for this map where the map itself would be kept alive
+        self._from: tuple[object, Key] | None = None
 
     def put(self, key: Key, value: Value) -> "FrozenMap[Key, Value]":
         """A copy in which `key` has `value`."""
         copy: FrozenMap[Key, Value] = FrozenMap.__new__(FrozenMap)
         copy._entries = {**self._entries, key: value}
         copy._hash = None
+        copy._self = object()
+        copy._from = self._self, key
         return copy
 
     def drop(self, key: Key) -> "FrozenMap[Key, Value]":
@@ -40,6 +44,9 @@ class FrozenMap(Mapping[Key, Value]):
     def changed(self, earlier: "FrozenMap[Key, Value]") -> list[Key]:
         """The keys that have another value than in an earlier map, be it an equal one."""
         had = earlier._entries.get
+        if self._from is not None and self._from[0] is earlier._self:  # one `put` lies between them
+            key = self._from[1]
+            return [key] if had(key, _NOTHING) is not self._entries[key] else []
         return [key for key, value in self._entries.items() if had(key, _NOTHING) is not value]
 
     def __getitem__(self, key: Key) -> Value:

@@ -199,8 +199,9 @@ def status_of(instance: Instance) -> Status:
         return "queued"
     if parked_on(instance) is None and latitude.awake_status != "parked":
         return "running" if latitude.awake_status == "running" else "queued"  # STA-1
-    retrying: Status = latitude.retry_pending_status  # type: ignore[assignment]  # DO-9
-    return _PARKED.get(step.kind, retrying)
+    if step.kind == "do":
+        return latitude.retry_pending_status  # type: ignore[return-value]  # DO-9
+    return _PARKED[step.kind]
 
 
 def held(slot: Slot, now: int) -> bool:

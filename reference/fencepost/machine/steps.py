@@ -162,7 +162,7 @@ def park(instance: Instance, action: Park) -> Transition:
     step = instance.history[context.open] if context.open is not None else None
     if step is None or (step.outcome is None and step.deadline is None):
         return Transition(instance, Impossible("no sleep, wait or retry is open in this context"))
-    same_context = instance.rules.latitude.wait_match == "same-context" or step.kind != "wait"  # WFE-7
+    same_context = step.kind != "wait" or instance.rules.latitude.wait_match == "same-context"  # WFE-7
     if step.outcome is not None and (same_context or context.replaying):
         closed = put_context(instance, Context(context.token, context.version))
         return Transition(evolve(instance, contexts=closed), Recorded(step.outcome), _SETTLED[step.kind])
@@ -211,8 +211,9 @@ def settle(instance: Instance, action: Settle) -> Transition:
     context = owning(instance, action)
     if context is None:
         return _fenced(instance)
-    leftover = instance.rules.latitude.leftover_step == "mismatch" and not all(
-        step.finished for step in instance.history.values()
+    leftover = (
+        not all(step.finished for step in instance.history.values())
+        and instance.rules.latitude.leftover_step == "mismatch"
     )
     replayed = context.replaying and instance.rules.latitude.unawaited_replay == "settles"  # STP-10
     if (context.open is not None and not replayed) or leftover:  # STP-8 before the run's own outcome; STP-11
