@@ -7,7 +7,8 @@ that points at the wrong sentence helps nobody. What no directed scenario kills 
 **Fair hosts.** Every scenario that is fair to every Host is run on the reference under every other choice of
 every open point, one at a time and in random combinations. A few scenarios are generated
 for each as well. Any check that does not pass is a false alarm. Scenarios that move megabytes of digits and
-escapes are run on every eighth of them, for they take as long as all the others together.
+escapes are run on every eighth of them, for they take as long as all the others together. A host that agrees
+with an earlier one in every choice that a scenario has read is not given that scenario again (`alike`).
 
 **Teeth.** How much generated scenarios find alone is measured apart: a faulty host is given them until one
 fails, and that is made small. Which clause it blames is what a user would have read. A miss is no failure of
@@ -24,15 +25,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 from fencepost_spec import catalogue
 
 from . import verdict
 from .adapter import Connection
+from .alike import Runs
 from .expectations import alternatives
 from .faults import Fault, load
-from .hosts import resolve
+from .hosts import latitude, resolve
 from .inprocess import InProcess
 from .results import CheckResult
 from .runner import run_scenario
@@ -264,11 +267,17 @@ def _seen(result: CheckResult) -> str:
 
 
 def fairness(
-    host: str, scope: Scope, place: int = 0, scenarios: Sequence[Scenario] | None = None
+    host: str,
+    scope: Scope,
+    place: int = 0,
+    scenarios: Sequence[Scenario] | None = None,
+    runs: Runs | None = None,
 ) -> Fairness:
-    """Run the kit against a fair host, HOST string or not; `place` is its place among all of them."""
+    """Run the kit against the fair host that a HOST string names; `place` is its place among all of them,
+    and `runs` are those of hosts before it."""
     began = time.perf_counter()
-    bench = Bench(resolve(host))
+    name = host.removeprefix("latitude:")
+    run = Bench(resolve(host)).run if runs is None or name == host else _sparing(name, runs)
     chosen = [
         each
         for each in (shipped() if scenarios is None else scenarios)
@@ -276,12 +285,19 @@ def fairness(
         and (scope.heavy or not each.heavy)
         and (each.id not in COSTLY or not place % COSTLY_EVERY)
     ]
-    results = [bench.run(each) for each in chosen]
+    results = [run(each) for each in chosen]
     alarms = [_alarm(each) for each in results if each.outcome != "passed"]
     alarms += _generated_alarms(host, scope, place)
     measured = frozenset(clause for each in chosen for clause in each.clauses)
-    run = verdict.judge(catalogue.load(), results, None if scope.heavy and scenarios is None else measured)
-    return Fairness(host, run.verdict, tuple(alarms), time.perf_counter() - began)
+    judged = verdict.judge(catalogue.load(), results, None if scope.heavy and scenarios is None else measured)
+    return Fairness(host, judged.verdict, tuple(alarms), time.perf_counter() - began)
+
+
+def _sparing(name: str, runs: Runs) -> Callable[[Scenario], CheckResult]:
+    """Runs a scenario on a fair host, unless a host that is like it has gone through the same run."""
+    choices, read = latitude.choices(name), set[str]()
+    bench = Bench(lambda: InProcess(latitude.make(name, read)))
+    return lambda scenario: runs.of(scenario, choices, read, lambda: bench.run(scenario))
 
 
 def _generated_alarms(host: str, scope: Scope, place: int) -> list[str]:
@@ -363,7 +379,13 @@ def do(job: Job, scope: Scope) -> Result:
         return kill(load()[job.name], scope)
     if job.kind == "teeth":
         return teeth(load()[job.name], job.profile, job.seed)
-    return fairness(job.name, scope, job.place)
+    return fairness(job.name, scope, job.place, runs=_runs())
+
+
+@cache
+def _runs() -> Runs:
+    """Those of this process."""
+    return Runs()
 
 
 __all__ = [

@@ -20,6 +20,7 @@ from fencepost.machine.records import evolve
 from fencepost.machine.state import Instance
 from fencepost.management import state as management
 
+from ..adapter import Setup
 from .reference import ReferenceAdapter
 
 
@@ -119,26 +120,58 @@ def name_of(chosen: Mapping[str, str]) -> str:
     return ",".join(f"{name}={choice}" for name, choice in chosen.items() if choice != known[name].choices[0])
 
 
-def make(text: str) -> ReferenceAdapter:
-    """The adapter of a fair host; raises UnknownChoice."""
-    chosen = parse(text)
-    bases = tuple(
-        classes[chosen[name]] for name, (_, classes) in _HABITS.items() if chosen.get(name) in classes
-    )
-    if WhenLetRun in bases:  # a Host that stops nothing at once cannot call every other stop unprovable
+def choices(text: str) -> dict[str, str]:
+    """The choice of a fair host on every open point; raises UnknownChoice."""
+    chosen = {name: each.choices[0] for name, each in open_fields().items()} | parse(text)
+    if chosen["stops"] == "when-let-run":  # it stops nothing at once, and cannot call other stops unprovable
         chosen["unprovable_terminate"] = "unanswered"
-    machine = {name: choice for name, choice in chosen.items() if hasattr(REFERENCE, name)}
-    rules = Rules(latitude=replace(REFERENCE, **machine))
-    return ReferenceAdapter(_host((*bases, ManagedHost), chosen.get(_CHANGED_SPEC)), rules)
+    return chosen
 
 
-def _host(bases: tuple[type, ...], changed_spec: str | None) -> type[ManagedHost]:
+def make(text: str, read: set[str] | None = None) -> ReferenceAdapter:
+    """The adapter of a fair host; raises UnknownChoice. `read` tells which open points were read
+    since a scenario began; those that no machine knows are taken to be read in each."""
+    chosen = choices(text)
+    bases = tuple(classes[chosen[name]] for name, (_, classes) in _HABITS.items() if chosen[name] in classes)
+    latitude = replace(REFERENCE, **{name: chosen[name] for name in vars(REFERENCE)})
+    host = _host((*bases, ManagedHost), chosen[_CHANGED_SPEC])
+    if read is None:
+        return ReferenceAdapter(host, Rules(latitude=latitude))
+    return _Watched(host, latitude, read)
+
+
+class _Watched(ReferenceAdapter):
+    """Notes which open points are read in a scenario."""
+
+    def __init__(self, host: type[ManagedHost], latitude: Latitude, read: set[str]) -> None:
+        super().__init__(host, Rules(latitude=_noting(latitude, read)))
+        self._read = read
+
+    def begin(self, setup: Setup) -> None:
+        self._read.clear()
+        self._read.update((_CHANGED_SPEC, *_HABITS))
+        super().begin(setup)
+
+
+def _noting(latitude: Latitude, read: set[str]) -> Latitude:
+    """The same choices, and each that is read is noted."""
+    names = frozenset(vars(latitude))
+
+    class Noting(Latitude):
+        def __getattribute__(self, name: str) -> Any:
+            if name in names:
+                read.add(name)
+            return super().__getattribute__(name)
+
+    return Noting(**vars(latitude))
+
+
+def _host(bases: tuple[type, ...], changed_spec: str) -> type[ManagedHost]:
     def begin(self: Any, *arguments: Any, **named: Any) -> None:
         super(made, self).__init__(*arguments, **named)
-        if changed_spec is not None:
-            state = self.management.state
-            rules = replace(state.rules, changed_spec=changed_spec)
-            self.management.state = replace(state, rules=rules)
+        state = self.management.state
+        rules = replace(state.rules, changed_spec=changed_spec)
+        self.management.state = replace(state, rules=rules)
 
     made: Any = type("Fair", bases, {"__init__": begin})
     return made  # type: ignore[no-any-return]
@@ -159,4 +192,7 @@ def combinations(count: int, seed: int) -> list[str]:
     return made
 
 
-__all__ = ["Field", "UnknownChoice", "combinations", "make", "name_of", "open_fields", "parse", "singles"]
+__all__ = [
+    *("Field", "UnknownChoice"),
+    *("choices", "combinations", "make", "name_of", "open_fields", "parse", "singles"),
+]
