@@ -181,7 +181,7 @@ def test_a_report_leaves_before_code_computes() -> None:
 @needs_node
 def test_each_suspended_run_is_told_by_its_last_command() -> None:
     script = """
-        const { parked } = await import("./emulated.mjs");
+        const { parked } = await import("./raw.mjs");
         const rows = [
           { entry_type: "Command: Sleep", name: "sleep s" },
           { entry_type: "Command: Sleep", name: "" },

@@ -10,12 +10,10 @@ import { randomUUID } from "node:crypto";
 
 import { EngineError, LIMITS, checkText, given, input } from "../shared/form.mjs";
 import { attempt } from "./attempt.mjs";
-import { quoted } from "./calls.mjs";
 import { inbox, inboxObject } from "./inbox.mjs";
-import { ended, invocation, workflow } from "./raw.mjs";
+import { SUSPENDING, ended, invocation, live, workflow } from "./raw.mjs";
 import { RestateSteps } from "./steps.mjs";
 
-const QUEUED = new Set(["inboxed", "scheduled"]);
 const LOOK_MILLISECONDS = 20;
 
 const retryPolicy = { initialInterval: 50, maxInterval: 1000, exponentiationFactor: 2 };
@@ -30,7 +28,7 @@ export function binding(calls, token) {
   const handle = (id) =>
     Object.freeze({
       id,
-      status: async () => told(await end(id)) ?? live(calls, await invocation(calls, token, id), () => end(id)),
+      status: async () => told(await end(id)) ?? (await live(calls, token, id)) ?? told(await end(id)),
       sendEvent: async (event) => {
         const { type, payload } = input(event, ["type", "payload"]);
         checkText(type, "the type");
@@ -72,22 +70,6 @@ function told(end) {
   return reason === "terminated" ? { status: reason } : { status: "errored", error: { reason, message: failure.message } };
 }
 
-async function live(calls, { id, status }, end) {
-  if (status === "suspended") return { status: await parked(calls, id) };
-  if (status === "completed") return told(await end());
-  return { status: QUEUED.has(status) ? "queued" : "running" };
-}
-
-/** What a suspended run stands at is the last command in its journal; a timeout of Restate's has no name. */
-export async function parked(calls, id) {
-  const [last] = await calls.query(
-    `SELECT entry_type, name FROM sys_journal WHERE id = ${quoted(id)} AND entry_type LIKE 'Command%'
-     ORDER BY index DESC LIMIT 1`,
-  );
-  if (last?.entry_type !== "Command: Sleep") return "running";
-  return last.name ? "sleeping" : "waiting";
-}
-
 const CODES = { 404: "unknown_instance" };
 
 function refusal(status, body) {
@@ -110,8 +92,7 @@ export function services(restate, { token, version, journal, probe }) {
   const stop = async (ctx) => void running.get(ctx.key)?.stop();
   const options = {
     hooks: [attempt],
-    inactivityTimeout: 0,
-    abortTimeout: { days: 1 },
+    ...SUSPENDING,
     retryPolicy,
   };
   const text = { contentType: "application/json", serialize: encoded, deserialize: (data) => new TextDecoder().decode(data) };

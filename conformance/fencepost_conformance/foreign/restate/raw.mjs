@@ -1,7 +1,7 @@
 /**
- * The smallest translation: each word of the Form is said in the nearest word of Restate, with no code around
- * it. A run is a workflow whose key is the instance's id; an event is a signal whose name is its type, sent by
- * a service; terminate kills the invocation.
+ * The smallest translation: each word of the Form is said in the nearest word and setting of Restate, with no
+ * code around it. A run is a workflow whose key is the instance's id; an event is a signal whose name is its
+ * type, sent by a service; terminate kills the invocation; what nobody catches is a terminal error.
  */
 
 import { randomUUID } from "node:crypto";
@@ -14,7 +14,7 @@ export const workflow = (token) => `Probe_${token}`;
 
 const events = (token) => `Events_${token}`;
 
-const STATUSES = { inboxed: "queued", scheduled: "queued", invoked: "running", paused: "running", suspended: "waiting" };
+const STATUSES = { inboxed: "queued", scheduled: "queued", invoked: "running", paused: "running" };
 
 const UNKNOWN = 404;
 const NOT_ENDED = 470;
@@ -22,6 +22,8 @@ const NOT_ENDED = 470;
 /** `env.PROBE` of a caller: the five calls. */
 export function binding(calls, token) {
   const at = (id) => `/${workflow(token)}/${encodeURIComponent(id)}`;
+
+  const end = (id) => ended(calls, token, id);
 
   const accepted = async (path, body) => {
     const { status, body: text } = await calls.ingress("POST", path, body);
@@ -31,10 +33,7 @@ export function binding(calls, token) {
 
   const handle = (id) => ({
     id,
-    status: async () => {
-      const end = await ended(calls, token, id);
-      return end === null ? { status: STATUSES[(await invocation(calls, token, id)).status] } : told(end);
-    },
+    status: async () => told(await end(id)) ?? (await live(calls, token, id)) ?? told(await end(id)),
     sendEvent: async ({ type, payload }) => {
       const { id: target } = await invocation(calls, token, id);
       await accepted(`/${events(token)}/send`, JSON.stringify({ target, type, payload }));
@@ -52,7 +51,7 @@ export function binding(calls, token) {
       return handle(id);
     },
     get: async (id) => {
-      await ended(calls, token, id);
+      await end(id);
       return handle(id);
     },
   };
@@ -79,7 +78,26 @@ export async function invocation(calls, token, id) {
   return found;
 }
 
-function told({ output, failure }) {
+/** Where an instance stands that has not ended, or undefined if it now has. */
+export async function live(calls, token, id) {
+  const { id: invoked, status } = await invocation(calls, token, id);
+  if (status === "completed") return undefined;
+  return { status: status === "suspended" ? await parked(calls, invoked) : STATUSES[status] };
+}
+
+/** What a suspended run stands at is the last command in its journal; a timeout of Restate's has no name. */
+export async function parked(calls, id) {
+  const [last] = await calls.query(
+    `SELECT entry_type, name FROM sys_journal WHERE id = ${quoted(id)} AND entry_type LIKE 'Command%'
+     ORDER BY index DESC LIMIT 1`,
+  );
+  if (last?.entry_type !== "Command: Sleep") return "running";
+  return last.name ? "sleeping" : "waiting";
+}
+
+function told(end) {
+  if (end === null) return undefined;
+  const { output, failure } = end;
   if (failure?.message === "killed") return { status: "terminated" };
   if (failure !== undefined) return { status: "errored", error: { message: failure.message } };
   return output === "" ? { status: "complete" } : { status: "complete", output: JSON.parse(output) };
@@ -89,27 +107,37 @@ function refusal(status, body) {
   return new EngineError(status === UNKNOWN ? "unknown_instance" : `restate_${status}`, body);
 }
 
+/** An invocation that waits is suspended at once; one that works is never aborted. */
+export const SUSPENDING = { inactivityTimeout: 0, abortTimeout: { days: 1 } };
+
 /** The services of a scenario. */
 export function services(restate, { token, version, journal, probe }) {
   const run = async (ctx, params) => {
     const { Probe } = await import(probe);
-    return new Probe({ VERSION: version, JOURNAL: journal }).run({ instanceId: ctx.key, params }, step(ctx));
+    try {
+      const made = new Probe({ VERSION: version, JOURNAL: journal });
+      return await made.run({ instanceId: ctx.key, params }, step(ctx));
+    } catch (error) {
+      throw error instanceof restate.TerminalError ? error : new restate.TerminalError(String(error?.message ?? error));
+    }
   };
   const send = async (ctx, { target, type, payload }) => ctx.invocation(target).signal(type).resolve(payload);
   return [
-    restate.workflow({ name: workflow(token), handlers: { run } }),
+    restate.workflow({ name: workflow(token), handlers: { run }, options: SUSPENDING }),
     restate.service({ name: events(token), handlers: { send }, options: { journalRetention: 0 } }),
   ];
 }
 
 /** The three operations. */
 const step = (ctx) => ({
-  do: (name, effect, policy) => ctx.run(name, effect, policy && retries(policy)),
+  do: (name, effect, policy) => ctx.run(name, effect, retries(policy)),
   sleep: (name, seconds) => ctx.sleep({ seconds }, name),
   waitForEvent: (name, { type, timeoutSeconds }) => ctx.signal(type).orTimeout({ seconds: timeoutSeconds }),
 });
 
-const retries = ({ maxAttempts, initialDelaySeconds = 0, backoff = "constant", maxDelaySeconds = 43200 }) => ({
+const ONCE = { maxAttempts: 1 };
+
+const retries = ({ maxAttempts, initialDelaySeconds = 0, backoff, maxDelaySeconds = 43200 } = ONCE) => ({
   maxRetryAttempts: maxAttempts,
   initialRetryInterval: { seconds: initialDelaySeconds },
   maxRetryInterval: { seconds: maxDelaySeconds },
