@@ -17,7 +17,8 @@ from fencepost_conformance.loopback import reserved
 GUIDE = Path(__file__).parents[2] / "docs" / "host.md"
 PORT = "8080"
 DEADLINE = 1.0
-STATUS = {"not-qualified": 1, "incomplete": 3, "adapter: ": 2, "Host: ": 2, "ok": 0}  # by the first that the output has
+# by the first that the output has
+STATUS = {"not-qualified": 1, "incomplete": 3, "adapter: ": 2, "Host: ": 2, "ok": 0}
 
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
