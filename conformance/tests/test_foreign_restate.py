@@ -63,7 +63,7 @@ class Kit:
 
     def status(self) -> str:
         """The word that a caller reads."""
-        return str(self.ask("status", id="i")["status"])
+        return str(self.ask("status", id="i").get("status"))
 
 
 @pytest.fixture
