@@ -22,9 +22,10 @@ import psycopg
 import pytest
 from fencepost.api.kept import Kept
 from fencepost.durable.store import Store
+from fencepost.durable.unit import ActionAt, Applied, Key, Unit
 from fencepost.management.state import Rules
 from sqlalchemy import event, text
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import Connection, make_url
 
 POSTGRES = os.environ.get("FENCEPOST_POSTGRES", "")
 
@@ -105,6 +106,35 @@ class Relay:
                     selector.unregister(each)
                     del self._pairs[each]
                     each.close()
+
+
+@contextlib.contextmanager
+def unheard(store: Store, action: str = "") -> Iterator[list[str]]:
+    """A connection to PostgreSQL that is lost with the answer to one commit, the first after such an action;
+    gives the actions so far."""
+    perform, acted, lost = Unit.perform, [], False
+
+    def noted(unit: Unit, key: Key, make: ActionAt, *more: Any, **others: Any) -> Applied:
+        applied = perform(unit, key, make, *more, **others)
+        acted.append(type(applied.action).__name__)
+        return applied
+
+    def commit(connection: Connection) -> None:
+        nonlocal lost
+        if not lost and (not action or action in acted):
+            lost = True
+            driver: Any = connection.connection.dbapi_connection
+            driver.commit()
+            driver.close()
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+
+    event.listen(store._engine, "commit", commit)
+    Unit.perform = noted  # type: ignore[method-assign]
+    try:
+        yield acted
+    finally:
+        Unit.perform = perform  # type: ignore[method-assign]
+        event.remove(store._engine, "commit", commit)
 
 
 @dataclass

@@ -26,7 +26,7 @@ from fencepost.api.kept import Kept
 from fencepost.durable.store import Store
 from fencepost.management import forms
 from fencepost.management.state import Rules
-from harms import HARMS, Database, full, locked, lost, read_only
+from harms import HARMS, POSTGRES, Database, full, locked, lost, read_only, unheard
 
 DEADLINE = 20.0
 BUNDLE = forms.URLS["WorkerBundle"]
@@ -147,6 +147,23 @@ def test_of_many_requests_at_once_none_is_answered_and_lost(served: Served) -> N
     for name, key in zip(names, keys, strict=True):
         assert served.post(name, key).status in (200, 202)
     assert served.names() == served.kept() == names
+
+
+@pytest.mark.postgresql
+def test_a_change_whose_answer_is_lost_leaves_nothing_that_only_the_database_knows(tmp_path: Path) -> None:
+    database = Store(POSTGRES)
+    Kept(database, Rules()).forget()
+    keys = [fresh_key(), fresh_key()]
+    with Desk(tmp_path, store=Kept(database, Rules()), patience=0.0) as desk:  # type: ignore[arg-type]
+        served = Served(desk, Database(database, POSTGRES, lambda: None, lambda: None, ""))
+        with unheard(database):
+            unavailable(served.post("a", keys[0]))
+        assert served.kept() == ["a"]
+        assert served.post("b", keys[1]).status == 202
+        assert served.names() == served.kept() == ["b"]
+        assert served.post("a", keys[0]).status == 202
+        assert served.names() == served.kept() == ["a", "b"]
+    database.close()
 
 
 # -- a whole Host --------------------------------------------------------------------------------------

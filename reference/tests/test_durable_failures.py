@@ -25,7 +25,7 @@ from fencepost.host.calls import CallError
 from fencepost.host.launching import Code, Forks
 from fencepost.machine.actions import Create, SendEvent
 from fencepost.machine.state import Instance
-from harms import HARMS, Database, full, lost, read_only
+from harms import HARMS, POSTGRES, Database, full, lost, read_only, unheard
 from waiting import until
 
 DEADLINE = 20.0
@@ -299,6 +299,45 @@ def test_a_worker_waits_for_its_database_and_does_nothing_twice(
         worker.close()
         thread.join(DEADLINE)
         caller.close()
+
+
+UNHEARD = """
+class Program:
+    def __init__(self, env):
+        pass
+
+    async def run(self, event, step):
+        await step.wait_for_event("go", type="go", timeout_seconds=3600)
+        await step.sleep("rest", 1)
+        return await step.do("last", lambda: {"id": event.instance_id})
+"""
+
+
+@pytest.mark.postgresql
+@pytest.mark.parametrize(
+    "action", ["Claim", "BeginStep", "Park", "Wake", "CommitAttempt", "Settle", "StopAck"]
+)
+def test_a_commit_whose_answer_is_lost_is_neither_undone_nor_done_twice(
+    action: str, uid: str, tmp_path: Path
+) -> None:
+    """No lease has to run out for it either: that would take longer than this waits."""
+    (tmp_path / "program.py").write_text(UNHEARD)
+    forks = Forks(Export(Module(path=str(tmp_path / "program.py")), "Program"))
+    worker = Worker(Store(POSTGRES), forks, Code("Program", {}), uid=uid)
+    caller = DurableHost(Store(POSTGRES), uid)
+    thread = threading.Thread(target=worker.run, daemon=True)
+    with unheard(worker.store, action) as acted:
+        thread.start()
+        try:
+            handle = caller.start(id="i")
+            handle.send_event("go")
+            assert handle.wait(DEADLINE) == {"status": "complete", "output": {"id": "i"}}
+        finally:
+            worker.close()
+            thread.join(DEADLINE)
+            caller.close()
+            worker.store.close()
+    assert action in acted
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process that runs already")

@@ -17,6 +17,7 @@ from sqlalchemy.schema import CreateTable
 
 from fencepost.durable import statements as sql
 from fencepost.durable.store import Store as Database
+from fencepost.durable.store import StoreUnavailable
 from fencepost.durable.unit import Unit
 from fencepost.management.state import (
     Active,
@@ -112,7 +113,7 @@ class Kept:
     def __init__(self, database: Database, rules: Rules) -> None:
         self._database, self._rules = database, rules
         self._upsert = sql.upsert(database.url.get_backend_name(), _TABLE)
-        self._made = False
+        self._made = self._unheard = False
 
     def load(self) -> State | None:
         """What was kept last. Raises StoreUnavailable."""
@@ -131,10 +132,13 @@ class Kept:
         return State(rules=self._rules, **fields) if rows else None
 
     def commit(self, before: State, after: State) -> None:
-        """Keep what differs, in one transaction."""
-        changes = list(_changes(before, after))
+        """Keep what differs, in one transaction; everything, where it is not known what has been kept."""
+        anew = self._unheard
+        changes = list(_changes(State(rules=self._rules) if anew else before, after))
 
         def write(unit: Unit) -> None:
+            if anew:
+                unit.run(delete(_TABLE))
             for kind, id, fact in changes:
                 if fact is None:
                     unit.run(_DELETE, {"k": kind, "i": id})
@@ -142,8 +146,13 @@ class Kept:
                     document = json.dumps(fact if fact is True else asdict(fact))
                     unit.run(self._upsert, {"kind": kind, "id": id, "document": document})
 
-        if changes:
-            self._transact(write)
+        if changes or anew:
+            try:
+                self._transact(write)
+            except StoreUnavailable as error:
+                self._unheard = anew or error.unheard
+                raise
+            self._unheard = False
 
     def forget(self) -> None:
         """Keep nothing any more, for who begins anew in the same database."""

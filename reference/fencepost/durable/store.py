@@ -56,7 +56,14 @@ _RACE_STATES = frozenset({"40001", "40P01", "23505"})
 
 
 class StoreUnavailable(ConnectionError):
-    """The database cannot be reached or written; one line that says why."""
+    """The database cannot be reached or written; one line that says why.
+
+    `unheard` where the connection was lost with the answer to a commit: what was asked may have been kept.
+    """
+
+    def __init__(self, why: str, unheard: bool = False) -> None:
+        super().__init__(why)
+        self.unheard = unheard
 
 
 def url_of(place: str | Path) -> URL:
@@ -100,6 +107,7 @@ class Store:
         self._carried = False
         self._committing = threading.Lock()
         self._connection: Connection | None = None
+        self._asked_to_commit = False
         self._hearing: list[tuple[Key | None, threading.Event]] = []
         self._stamp: int | None = None
         self._down_for_writes = False
@@ -295,9 +303,11 @@ class Store:
         writes = any(work.writes for work in batch)
         connection.info["writes"] = writes
         unit = Unit(connection, self.rules, self._cache, writes and not self._sqlite, self._instant)
+        self._asked_to_commit = False
         try:
             with connection.begin():
                 results = [work.do(unit) for work in batch]
+                self._asked_to_commit = writes and not self._sqlite  # a file answers for itself
         except BaseException:
             self._cache.forget(unit.learned)
             raise
@@ -367,7 +377,7 @@ class Store:
             if not self._down:
                 self._down = True
                 _LOG.error("the database cannot be used: %s", why)
-            raise StoreUnavailable(f"the database cannot be used: {why}") from error
+            raise StoreUnavailable(f"the database cannot be used: {why}", self._asked_to_commit) from error
 
     @property
     def _memory(self) -> bool:

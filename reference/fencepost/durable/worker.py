@@ -90,6 +90,7 @@ class Worker:
         self._ended = threading.Event()
         self._renewed = self._renew_at = self._recover_at = 0.0
         self._told_of: set[str] = set()
+        self._unheard = False
         self.broken = False
 
     # -- what another worker may do otherwise ------------------------------------------------------
@@ -129,7 +130,8 @@ class Worker:
         while not self._closing:
             try:
                 self._round()
-            except StoreUnavailable:
+            except StoreUnavailable as error:
+                self._unheard |= error.unheard
                 self._outlive()
                 self._wake.wait(RETRY_SECONDS)
 
@@ -147,6 +149,8 @@ class Worker:
         if now >= self._recover_at:
             self._recover_at = now + RECOVERY_SECONDS
             self.recover()
+        if self._unheard:
+            self._let_go()
         fenced, due, left = self.store.transact(self._look, writes=False)
         busy = self._stop_fenced(fenced)
         for uid in due:
@@ -300,6 +304,22 @@ class Worker:
         if running:
             LOG.warning("the leases of %d contexts could not be renewed: they are stopped", len(running))
 
+    def _let_go(self) -> None:
+        """Say that what this worker holds and does not run has crashed: it may have claimed unheard."""
+        self._unheard = False
+        try:
+            held = self._held_by(self.name)
+            with self._guard:
+                idle = [each for each in held if each not in self._running]
+            self._say([(key, Crash, token) for key, token in idle])
+        except StoreUnavailable:
+            self._unheard = True
+            raise
+
+    def _held_by(self, worker: str) -> list[Context]:
+        """The contexts of a worker that are on record."""
+        return [((row.uid, row.id), row.token) for row in self.store.rows(sql.HELD_BY, {"worker": worker})]
+
     def recover(self) -> None:
         """Prove that what dead or silent workers of this machine left is stopped, so that others go on."""
         here, now = processes.machine(), self.store.now()
@@ -310,8 +330,8 @@ class Worker:
             if worker.machine != here:
                 self._tell_of(worker.name, worker.machine)
             elif processes.end_session(worker.session):
-                held = self.store.rows(sql.HELD_BY, {"worker": worker.name})
-                self._say([((row.uid, row.id), Crash, row.token) for row in held])
+                held = self._held_by(worker.name)
+                self._say([(key, Crash, token) for key, token in held])
                 self.store.run(delete(sql.workers).where(sql.workers.c.name == worker.name))
                 LOG.warning("worker %s is gone; %d contexts of it are stopped", worker.name[:8], len(held))
         # one that stood still while it was recovered may have claimed since, and started nothing
@@ -335,8 +355,7 @@ class Worker:
         for each in running.values():
             each.join()
         try:
-            held = self.store.rows(sql.HELD_BY, {"worker": self.name})
-            self._say([((row.uid, row.id), Crash, row.token) for row in held])
+            self._say([(key, Crash, token) for key, token in self._held_by(self.name)])
             self.store.run(delete(sql.workers).where(sql.workers.c.name == self.name))
         except StoreUnavailable:
             LOG.warning("the store cannot be told that this worker has ended; the next one will find out")
@@ -361,8 +380,9 @@ class Worker:
             return False
 
     def report(self, key: Key, token: int, make: ActionAt, stopped: bool = False) -> Reply:
-        """Have the machine judge what an owner reports, as soon as the store can be reached."""
-        applied = self._insist(lambda unit: _reported(unit, key, token, make, stopped))
+        """Have the machine judge what an owner reports, as soon as the store can be reached; ValueError where
+        it is not known whether it did: a report is made once, so the next context finds out."""
+        applied = self._insist(lambda unit: _reported(unit, key, token, make, stopped), once=True)
         if applied is None:
             return Fenced()
         reply, kind = applied.transition.reply, type(applied.action).__name__
@@ -393,14 +413,17 @@ class Worker:
         LOG.warning("%s: its context %d has ended by itself", key[1], token)
         self._insist(lambda unit: unit.perform(key, lambda now: Crash(now, token), back_off=self.backs_off))
 
-    def _insist(self, do: Callable[[Unit], Applied]) -> Applied | None:
+    def _insist(self, do: Callable[[Unit], Applied], once: bool = False) -> Applied | None:
         """Do it as soon as the store can be reached; None where this worker ends before."""
         while True:
             try:
                 return self.store.transact(do)
-            except StoreUnavailable:
+            except StoreUnavailable as error:
                 if self._closing:
                     return None
+                if once and error.unheard:
+                    self._unheard = True
+                    raise ValueError("a report has had no answer") from error
                 time.sleep(RETRY_SECONDS)
 
     def fail(self) -> None:
