@@ -9,6 +9,8 @@ continuous integration goes red for what is new. The file is TOML or JSON, a lis
     verdict = "failed"            # or "unmeasured"
     reason = "the timer beats the event at one instant; fix planned"
 
+Clauses that share a verdict and a reason may share an entry: `clause = ["WFE-5", "WFE-6"]`.
+
 An entry that no longer holds is *stale*, and one whose clause is unknown or has no verdict is *unknown*:
 both are errors, because a list that nobody prunes ends up hiding what it was meant to show. An errored
 clause cannot be expected: the fault is the kit's or the adapter's, and says nothing of the Host. Entries
@@ -26,7 +28,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -62,7 +64,9 @@ def load(path: Path) -> tuple[ExpectedFailure, ...]:
     entries = document.get("expected") if isinstance(document, dict) and len(document) == 1 else None
     if not isinstance(entries, list):
         raise BadExpectedFailures(f"{path} must hold a list named 'expected' and nothing else")
-    expected = tuple(_entry(f"{path}: expected[{index}]", entry) for index, entry in enumerate(entries))
+    expected = tuple(
+        each for index, entry in enumerate(entries) for each in _entry(f"{path}: expected[{index}]", entry)
+    )
     seen: set[str] = set()
     for entry in expected:
         if entry.clause in seen:
@@ -71,14 +75,19 @@ def load(path: Path) -> tuple[ExpectedFailure, ...]:
     return expected
 
 
-def _entry(where: str, entry: Any) -> ExpectedFailure:
+def _entry(where: str, entry: Any) -> Iterator[ExpectedFailure]:
     if not isinstance(entry, dict) or set(entry) != KEYS:
         raise BadExpectedFailures(f"{where} must have exactly the keys clause, verdict and reason")
-    if not all(isinstance(value, str) and value.strip() for value in entry.values()):
-        raise BadExpectedFailures(f"{where}: clause, verdict and reason must be strings that are not empty")
-    if entry["verdict"] not in ("failed", "unmeasured"):
+    given, verdict, reason = entry["clause"], entry["verdict"], entry["reason"]
+    clauses = given if isinstance(given, list) and given else [given]
+    if not all(isinstance(value, str) and value.strip() for value in (*clauses, verdict, reason)):
+        raise BadExpectedFailures(
+            f"{where}: clause, verdict and reason must be strings that are not empty; clause may be a list"
+        )
+    if verdict not in ("failed", "unmeasured"):
         raise BadExpectedFailures(f"{where}: verdict must be 'failed' or 'unmeasured'")
-    return ExpectedFailure(entry["clause"], entry["verdict"], entry["reason"])
+    for clause in clauses:
+        yield ExpectedFailure(clause, verdict, reason)
 
 
 def problems(catalogue: Catalogue, run: RunRecord, expected: Sequence[ExpectedFailure]) -> tuple[str, ...]:

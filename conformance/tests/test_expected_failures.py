@@ -77,6 +77,12 @@ def test_the_file_may_be_toml_or_json(tmp_path: Path) -> None:
     assert load(toml) == load(json) == (expect("A-1", "failed"),)
 
 
+def test_clauses_may_share_an_entry(tmp_path: Path) -> None:
+    path = tmp_path / "known.toml"
+    path.write_text("[[expected]]\n" + ENTRY.replace('"A-1"', '["A-1", "A-2"]'))
+    assert load(path) == (expect("A-1", "failed"), expect("A-2", "failed"))
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -86,6 +92,8 @@ def test_the_file_may_be_toml_or_json(tmp_path: Path) -> None:
         (f"[[expected]]\n{ENTRY}[[expected]]\n{ENTRY}", "twice"),
         ("[[expected]]\n" + ENTRY.replace("failed", "errored"), "'failed' or 'unmeasured'"),
         ("[[expected]]\n" + ENTRY.replace('"known"', '" "'), "not empty"),
+        ("[[expected]]\n" + ENTRY.replace('"A-1"', "[]"), "not empty"),
+        ("[[expected]]\n" + ENTRY.replace('"A-1"', '["A-1", "A-1"]'), "twice"),
     ],
 )
 def test_a_malformed_file_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:

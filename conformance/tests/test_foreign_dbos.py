@@ -7,11 +7,8 @@ from typing import Any
 import pytest
 from fencepost_conformance.adapter import Answer, Connection
 from fencepost_conformance.child import python_child
-from fencepost_conformance.expected_failures import load as known
-from fencepost_conformance.foreign import differences
 from fencepost_conformance.foreign.dbos.translation import STATUSES, TERMINAL, Scenario, parked, retries
 from fencepost_conformance.runner import greet
-from fencepost_conformance.scenario import shipped
 from waiting import until
 
 needs_dbos = pytest.mark.skipif(
@@ -172,11 +169,3 @@ def test_the_last_step_on_record_says_whether_a_workflow_is_parked(steps: Any, s
 
 def test_every_status_of_dbos_has_a_word() -> None:
     assert set(STATUSES.values()) == {"queued", "running", *TERMINAL}
-
-
-@pytest.mark.parametrize(("host", "file"), [("dbos", "known.toml"), ("dbos-raw", "known-raw.toml")])
-def test_what_is_known_to_fail_is_explained_by_a_scenario(host: str, file: str) -> None:
-    found = [each for each in differences.load("dbos") if host in each.hosts]
-    failed = {each.clause for each in known(differences.PLACE / "dbos" / file) if each.verdict == "failed"}
-    assert {each.clause for each in found} == failed
-    assert {each.scenario for each in found} <= {each.id for each in shipped()}

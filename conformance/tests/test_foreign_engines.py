@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from fencepost_conformance import hosts
-from fencepost_conformance.foreign import engines
+from fencepost_conformance import expected_failures, hosts
+from fencepost_conformance.foreign import differences, engines
 from fencepost_conformance.foreign.engines import ENGINES, HOSTS, PLACE, VARIABLE
+from fencepost_conformance.scenario import shipped
 
 OF_NPM = [each for each in ENGINES.values() if each.of_npm]
 
@@ -51,3 +52,13 @@ def test_a_lock_file_pins_every_package_and_names_no_place(engine: engines.Engin
 def test_an_engine_in_python_is_the_extra_of_its_name() -> None:
     (wanted,) = ENGINES["dbos"]._wanted()
     assert re.match("dbos[<>]", wanted)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_is_known_to_fail_is_explained_by_a_scenario(host: str) -> None:
+    engine, shim = HOSTS[host]
+    known = PLACE / engine.name / ("known.toml" if shim == "emulated" else f"known-{shim}.toml")
+    explained = [each for each in differences.load(engine.name) if host in each.hosts]
+    failed = {each.clause for each in expected_failures.load(known) if each.verdict == "failed"}
+    assert {each.clause for each in explained} == failed
+    assert {each.scenario for each in explained} <= {each.id for each in shipped()}
