@@ -98,6 +98,18 @@ def test_a_restart_wakes_what_is_live_and_trips_over_nothing_else(kit: Kit) -> N
     until(lambda: kit.status()["status"] == "complete", SECONDS)
 
 
+@needs_engine
+@pytest.mark.parametrize("kit", ["cloudflare"], indirect=True)
+def test_a_step_of_a_run_that_has_ended_is_not_tried_again(kit: Kit) -> None:
+    effect = {"do": "a", "effect": {"throw": "no"}, "retry": {"maxAttempts": 3, "initialDelaySeconds": 1}}
+    program = [{"unawaited": effect}, {"sleep": "s", "seconds": 1}]
+    kit.ask("create", id="i", params={"program": {"$literal": program}})
+    kit.ask("create", id="j", params={"program": {"$literal": [{"sleep": "s", "seconds": 3}]}})
+    until(lambda: kit.status()["status"] == "errored", SECONDS)
+    until(lambda: kit.ask("status", id="j")["status"] == "complete", SECONDS)  # the second attempt's time is over
+    assert kit.ask("journal")["effects"].get("a", 0) <= 1
+
+
 def _run(script: str) -> Any:
     """What a script prints as JSON; it is told where the adapter is."""
     command = [str(node()), "--input-type=module", "--eval", script]

@@ -105,7 +105,7 @@ def _hold_runs(id: str, seen: int, track: Track | None) -> None:
     if not kept:
         least = sorted({state.runs for state in track.states})
         possible = [{"runs": {id: {"atLeast": each}}} for each in least]
-        witnesses = Witnesses(RUNS, tuple(track.trail()))
+        witnesses = Witnesses(trail=tuple(track.trail()), plain=RUNS)
         raise Refused({"runs": {id: seen}}, possible, track.told(), witnesses)
     _narrow(track, kept)
 

@@ -51,6 +51,7 @@ export class CloudflareSteps extends Steps {
 
   async do(name, { effect, maxAttempts, delay }) {
     const attempt = async ({ attempt: number }) => {
+      if (this.isDoomed) return {}; // the engine goes on with a step whose run has ended
       try {
         return { value: write(await effect()) };
       } catch (error) {

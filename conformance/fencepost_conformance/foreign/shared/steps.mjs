@@ -56,6 +56,11 @@ export class Steps {
     return Promise.race([this.#doomed.promise, this.condemn("step_definition_mismatch", `${this.#active} is not settled`)]);
   }
 
+  /** Whether the run has ended for a reason: no code of it goes on. */
+  get isDoomed() {
+    return this.#isDoomed;
+  }
+
   /** End the run for a reason. */
   condemn(reason, message) {
     return this.doom(this.ending(reason, message));
