@@ -106,7 +106,9 @@ def test_a_step_of_a_run_that_has_ended_is_not_tried_again(kit: Kit) -> None:
     kit.ask("create", id="i", params={"program": {"$literal": program}})
     kit.ask("create", id="j", params={"program": {"$literal": [{"sleep": "s", "seconds": 3}]}})
     until(lambda: kit.status()["status"] == "errored", SECONDS)
-    until(lambda: kit.ask("status", id="j")["status"] == "complete", SECONDS)  # the second attempt's time is over
+    until(
+        lambda: kit.ask("status", id="j")["status"] == "complete", SECONDS
+    )  # the second attempt's time is over
     assert kit.ask("journal")["effects"].get("a", 0) <= 1
 
 

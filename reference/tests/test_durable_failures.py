@@ -340,6 +340,42 @@ def test_a_commit_whose_answer_is_lost_is_neither_undone_nor_done_twice(
     assert action in acted
 
 
+def test_a_context_is_not_said_to_have_stopped_while_it_is_being_stopped(uid: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(MODULE)
+    forks = Forks(Export(Module(path=str(tmp_path / "program.py")), "Program"))
+    store = Store(tmp_path / "fencepost.db")
+    worker = Worker(store, forks, Code("Program", {"FOLDER": str(tmp_path)}), uid=uid)
+    held: list[Any] = []
+
+    class Watched:
+        """A context during whose stop the worker lets go of what it holds and does not run."""
+
+        pid = None
+
+        def stop(self) -> None:
+            worker._let_go()
+            held.append(worker._held_by(worker.name))
+            running.stop()
+
+        def join(self) -> None:
+            running.join()
+
+    thread = threading.Thread(target=worker.run, daemon=True)
+    thread.start()
+    try:
+        handle = DurableHost(store, uid).start()
+        until(lambda: (tmp_path / handle.id).exists())
+        ((context, running),) = worker._running.items()
+        worker._running[context] = Watched()
+        handle.terminate(DEADLINE)
+        assert held == [[context]]
+        assert handle.status() == {"status": "terminated"}
+    finally:
+        worker.close()
+        thread.join(DEADLINE)
+        store.close()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits a process that runs already")
 def test_a_worker_whose_files_cannot_grow_waits_and_says_so_once(tmp_path: Path) -> None:
     """The write of a commit itself fails, in another process, as on a disk that is full."""

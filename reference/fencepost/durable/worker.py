@@ -10,13 +10,14 @@ What a dead worker left is proven stopped by the first other worker on its machi
 that cannot renew its leases in time kills its own contexts.
 """
 
+import contextlib
 import logging
 import math
 import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import delete, select, update
@@ -84,6 +85,7 @@ class Worker:
         self._lease = round(lease_seconds * MILLISECONDS)
         self._guard = threading.Lock()
         self._running: dict[Context, Running] = {}
+        self._ending: set[Context] = set()
         self._lapsed: list[Context] = []
         self._wake = threading.Event()
         self._closing = False
@@ -257,11 +259,22 @@ class Worker:
 
     def stop(self, context: Context) -> bool:
         """Kill a context; whether it is proven stopped now. One that was never started is."""
+        with self._taken(context) as running:
+            if running is not None:
+                running.stop()
+        return True
+
+    @contextlib.contextmanager
+    def _taken(self, context: Context) -> Iterator[Running | None]:
+        """Take a context out of what runs, to stop it; meanwhile it is not proven stopped."""
         with self._guard:
             running = self._running.pop(context, None)
-        if running is not None:
-            running.stop()
-        return True
+            self._ending.add(context)
+        try:
+            yield running
+        finally:
+            with self._guard:
+                self._ending.discard(context)
 
     def _say(self, acts: list[Act]) -> None:
         def say(unit: Unit) -> None:
@@ -306,11 +319,11 @@ class Worker:
 
     def _let_go(self) -> None:
         """Say that what this worker holds and does not run has crashed: it may have claimed unheard."""
-        self._unheard = False
+        held = self._held_by(self.name)
+        with self._guard:
+            self._unheard = bool(self._ending)  # then once more
+            idle = [each for each in held if each not in self._running and each not in self._ending]
         try:
-            held = self._held_by(self.name)
-            with self._guard:
-                idle = [each for each in held if each not in self._running]
             self._say([(key, Crash, token) for key, token in idle])
         except StoreUnavailable:
             self._unheard = True
@@ -401,15 +414,14 @@ class Worker:
 
     def lost(self, key: Key, token: int) -> None:
         """A context is gone, or not to be believed; called by its thread, also when it was stopped."""
-        with self._guard:
-            running = self._running.pop((key, token), None)
-        if running is None or self._closing:
-            return
-        try:
-            running.stop()
-        except ServerLost:
-            self.fail()
-            return
+        with self._taken((key, token)) as running:
+            if running is None or self._closing:
+                return
+            try:
+                running.stop()
+            except ServerLost:
+                self.fail()
+                return
         LOG.warning("%s: its context %d has ended by itself", key[1], token)
         self._insist(lambda unit: unit.perform(key, lambda now: Crash(now, token), back_off=self.backs_off))
 
