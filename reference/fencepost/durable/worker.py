@@ -6,27 +6,26 @@ committed together. Every claim is a lease (GRT-4). It is renewed while the work
 whoever looks first fences its owner and may run the work again. What the old owner reports then is refused,
 and logged.
 
-What a dead worker left is proven stopped by the first other worker on its machine: see `processes`. A worker
-that cannot renew its leases in time kills its own contexts.
+What dead workers left is proven stopped: see `recovery`. A worker that cannot renew its leases in time kills
+its own contexts.
 """
 
 import contextlib
-import logging
 import math
 import os
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, update
 
 from fencepost.contexts.execution import Proposal, ProposeSettle
 from fencepost.contexts.forkserver import ServerLost
 from fencepost.durable import processes
 from fencepost.durable import statements as sql
 from fencepost.durable.codec import due_at
+from fencepost.durable.recovery import LOG, Act, Context, Recovery
 from fencepost.durable.store import Store, StoreUnavailable
 from fencepost.durable.unit import ActionAt, Applied, Unit
 from fencepost.host.engine import LEASE_SECONDS, Key
@@ -46,8 +45,6 @@ from fencepost.machine.actions import (
 from fencepost.machine.replies import Fenced, Impossible, Reply
 from fencepost.machine.state import MILLISECONDS, Instance, Kind
 
-LOG = logging.getLogger("fencepost.worker")
-
 CONTEXTS = 64
 """How many contexts a worker runs at a time, where nothing else is said."""
 
@@ -56,12 +53,8 @@ RETRY_SECONDS = 0.25
 RECOVERY_SECONDS = 1.0
 _MOST = 100
 
-Context = tuple[Key, int]
-Act = tuple[Key, Callable[[int, int], Action], int]
-"""Something that happened to a context, at an instant that is not known yet."""
 
-
-class Worker:
+class Worker(Recovery):
     """Runs one Version of one Workflow resource until it is closed; `run` returns then."""
 
     backs_off = True
@@ -78,11 +71,10 @@ class Worker:
         contexts: int = CONTEXTS,
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
-        self.store, self.launcher = store, launcher
-        self.name = uuid.uuid4().hex
+        super().__init__(store, round(lease_seconds * MILLISECONDS))
+        self.launcher = launcher
         self._code, self._uid, self._version = code, uid, version
         self._most_contexts = contexts
-        self._lease = round(lease_seconds * MILLISECONDS)
         self._guard = threading.Lock()
         self._running: dict[Context, Running] = {}
         self._ending: set[Context] = set()
@@ -91,7 +83,6 @@ class Worker:
         self._closing = False
         self._ended = threading.Event()
         self._renewed = self._renew_at = self._recover_at = 0.0
-        self._told_of: set[str] = set()
         self._unheard = False
         self.broken = False
 
@@ -276,13 +267,6 @@ class Worker:
             with self._guard:
                 self._ending.discard(context)
 
-    def _say(self, acts: list[Act]) -> None:
-        def say(unit: Unit) -> None:
-            for key, kind, token in sorted(acts, key=lambda act: act[0]):
-                unit.perform(key, lambda now, kind=kind, token=token: kind(now, token))  # type: ignore[misc]
-
-        self.store.transact(say)
-
     # -- leases ------------------------------------------------------------------------------------
 
     def _renew(self) -> None:
@@ -328,34 +312,6 @@ class Worker:
         except StoreUnavailable:
             self._unheard = True
             raise
-
-    def _held_by(self, worker: str) -> list[Context]:
-        """The contexts of a worker that are on record."""
-        return [((row.uid, row.id), row.token) for row in self.store.rows(sql.HELD_BY, {"worker": worker})]
-
-    def recover(self) -> None:
-        """Prove that what dead or silent workers of this machine left is stopped, so that others go on."""
-        here, now = processes.machine(), self.store.now()
-        for worker in self.store.rows(select(sql.workers).where(sql.workers.c.name != self.name)):
-            gone = worker.machine == here and processes.began(worker.pid) != worker.began
-            if not gone and worker.seen_until + self._lease > now:
-                continue
-            if worker.machine != here:
-                self._tell_of(worker.name, worker.machine)
-            elif processes.end_session(worker.session):
-                held = self._held_by(worker.name)
-                self._say([(key, Crash, token) for key, token in held])
-                self.store.run(delete(sql.workers).where(sql.workers.c.name == worker.name))
-                LOG.warning("worker %s is gone; %d contexts of it are stopped", worker.name[:8], len(held))
-        # one that stood still while it was recovered may have claimed since, and started nothing
-        orphans = self.store.rows(sql.ORPHANED)
-        if orphans:
-            self._say([((row.uid, row.id), Crash, row.token) for row in orphans])
-
-    def _tell_of(self, name: str, machine: str) -> None:
-        if name not in self._told_of:
-            self._told_of.add(name)
-            LOG.warning("worker %s of machine %s is silent: start one there to go on", name[:8], machine)
 
     # -- the end -----------------------------------------------------------------------------------
 
@@ -458,4 +414,4 @@ def _reported(unit: Unit, key: Key, token: int, make: ActionAt, stopped: bool) -
     return applied
 
 
-__all__ = ["CONTEXTS", "Code", "Worker"]
+__all__ = ["CONTEXTS", "LOG", "Act", "Code", "Context", "Worker"]
