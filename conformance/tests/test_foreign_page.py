@@ -19,7 +19,7 @@ def report(address: str, **verdicts: str) -> dict[str, Any]:
         for name, verdict in verdicts.items()
     ]
     return {
-        "kit": {"version": "1", "probe": "ab" * 32},
+        "kit": {"version": "1", "probe": "sha256:" + "ab" * 32},
         "spec": {"version": "0.3.0", "digest": "cd" * 32},
         "host": {"address": address, "name": "Engine", "version": "9"},
         "verdict": "not-qualified",
@@ -35,46 +35,48 @@ def report(address: str, **verdicts: str) -> dict[str, Any]:
 
 
 def difference(clause: str, *hosts: str, sort: Any = "by design") -> Difference:
-    return Difference("engine", clause, hosts, sort, "It | differs.", MANUAL, "BND/a-scenario")
+    return Difference("dbos", clause, hosts, sort, "It | differs.", MANUAL, "BND/a-scenario")
 
 
 def test_the_page_shows_verdicts_and_explains_each_failure() -> None:
     reports = [
-        report("engine", BND_3="passed", EVT_1="failed", DEL_1="unmeasured"),
-        report("engine-raw", BND_3="failed", EVT_1="failed", DEL_1="unmeasured"),
+        report("dbos", BND_3="passed", EVT_1="failed", DEL_1="unmeasured"),
+        report("dbos-raw", BND_3="failed", EVT_1="failed", DEL_1="unmeasured"),
     ]
-    entries = [difference("EVT-1", "engine", "engine-raw"), difference("BND-3", "engine-raw")]
-    made = page(reports, {"engine": entries})
+    entries = [difference("EVT-1", "dbos", "dbos-raw"), difference("BND-3", "dbos-raw")]
+    made = page(reports, {"dbos": entries})
     assert "| BND-3 | passed | **failed** |" in made
     assert "| EVT-1 | **failed** | **failed** |" in made
     assert "Measured on none of them: DEL-1." in made
     assert "| EVT-1 | emulated, raw | It \\| differs. | [The manual](https://example.org/manual) |" in made
-    assert "`fencepost check engine-raw --scenario 'BND/a-scenario'`" in made
-    assert "`fencepost check engine --seed 7`" in made
+    assert "`fencepost check dbos-raw --scenario 'BND/a-scenario'`" in made
+    assert "`fencepost check dbos --seed 7`" in made
     assert "### By design" in made
     assert "### Contradicts" not in made
+    assert "## DBOS Transact: what differs" in made
+    assert "probe `abababababab`" in made
 
 
 def test_a_clause_whose_verdicts_differ_shows_them_all() -> None:
-    reports = [report("engine", EVT_1="failed"), report("engine", EVT_1="passed")]
-    made = page(reports, {"engine": [difference("EVT-1", "engine")]})
-    assert "| clause | `engine` |" in made
+    reports = [report("dbos", EVT_1="failed"), report("dbos", EVT_1="passed")]
+    made = page(reports, {"dbos": [difference("EVT-1", "dbos")]})
+    assert "| clause | `dbos` |" in made
     assert "| EVT-1 | **failed** or passed |" in made
 
 
 @pytest.mark.parametrize(
     ("entries", "said"),
     [
-        ([], "engine: EVT-1 failed, and no entry speaks of it"),
+        ([], "dbos: EVT-1 failed, and no entry speaks of it"),
         (
-            [difference("EVT-1", "engine"), difference("BND-3", "engine")],
-            "engine: BND-3 did not fail, and an entry speaks of it",
+            [difference("EVT-1", "dbos"), difference("BND-3", "dbos")],
+            "dbos: BND-3 did not fail, and an entry speaks of it",
         ),
     ],
 )
 def test_what_nobody_has_explained_is_not_published(entries: list[Difference], said: str) -> None:
     with pytest.raises(BadDifferences, match=said):
-        page([report("engine", BND_3="passed", EVT_1="failed")], {"engine": entries})
+        page([report("dbos", BND_3="passed", EVT_1="failed")], {"dbos": entries})
 
 
 ENTRY = """

@@ -18,6 +18,7 @@ import click
 
 from ..verdict import CLAUSE_VERDICTS
 from .differences import SORTS, BadDifferences, Difference, load, problems
+from .engines import ENGINES
 
 Report = Mapping[str, Any]
 
@@ -73,7 +74,7 @@ def _runs(reports: Sequence[Report]) -> Iterator[str]:
     first = reports[0]
     yield from ("", "## The runs", "")
     yield (
-        f"Kit {first['kit']['version']}, probe `{first['kit']['probe'][:12]}`, "
+        f"Kit {first['kit']['version']}, probe `{first['kit']['probe'].removeprefix('sha256:')[:12]}`, "
         f"clauses of {first['spec']['version']} `{first['spec']['digest'][:12]}`."
     )
     yield from _table(("command", "engine", "verdict", *CLAUSE_VERDICTS, "date", "time"), map(_run, reports))
@@ -109,9 +110,8 @@ def _cell(seen: Collection[str]) -> str:
 
 
 def _differences(reports: Sequence[Report], found: Mapping[str, Sequence[Difference]]) -> Iterator[str]:
-    titles = {engine_of(each["host"]["address"]): each["host"]["name"] for each in reports}
-    for engine, title in titles.items():
-        yield from ("", f"## {title}: what differs")
+    for engine in dict.fromkeys(engine_of(each["host"]["address"]) for each in reports):
+        yield from ("", f"## {ENGINES[engine].title}: what differs")
         for sort in SORTS:
             entries = [each for each in found[engine] if each.sort == sort]
             if entries:
