@@ -367,9 +367,8 @@ class Store:
             yield
         except (exc.DBAPIError, self._driver.Error, OSError) as error:
             cause = getattr(error, "orig", None) or error
-            if isinstance(cause, self._driver.IntegrityError) or (
-                getattr(cause, "sqlstate", None) in _RACE_STATES
-            ):
+            answer = getattr(cause, "sqlstate", None)
+            if isinstance(cause, self._driver.IntegrityError) or answer in _RACE_STATES:
                 raise Stale from error
             self._drop(broken=not self._memory)
             why = " ".join(str(cause).split())
@@ -377,7 +376,8 @@ class Store:
             if not self._down:
                 self._down = True
                 _LOG.error("the database cannot be used: %s", why)
-            raise StoreUnavailable(f"the database cannot be used: {why}", self._asked_to_commit) from error
+            unheard = self._asked_to_commit and answer is None
+            raise StoreUnavailable(f"the database cannot be used: {why}", unheard) from error
 
     @property
     def _memory(self) -> bool:
