@@ -7,8 +7,10 @@ import os
 import re
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,7 +19,8 @@ from fencepost.durable import statements as sql
 from fencepost.durable.store import SchemaRefused, Store, StoreUnavailable, url_of
 from fencepost.durable.tables import METADATA, Scalars
 from fencepost.durable.unit import Unit
-from fencepost.machine.actions import Claim, Create, Purge, SendEvent, Terminate
+from fencepost.machine import Rules
+from fencepost.machine.actions import BeginStep, Claim, CommitAttempt, Create, Purge, SendEvent, Terminate
 from fencepost.machine.replies import Accepted, Rejected
 from fencepost.machine.state import Instance
 from sqlalchemy import text, update
@@ -289,6 +292,28 @@ def test_a_lost_connection_is_made_anew() -> None:
     assert isinstance(create(store, "gone", uid), Rejected)
     store.close()
     other.close()
+
+
+@pytest.mark.postgresql
+def test_what_is_read_is_of_one_instant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody commits between the row of an instance and those of its steps: seen as `sleeping` once."""
+    rules, key = Rules(), (f"read-{time.monotonic_ns()}", "a")
+    reader, writer = Store(POSTGRES, rules), Store(POSTGRES, rules)
+    writer.perform(key, lambda now: Create(now, "a", b"{}"))
+    writer.perform(key, lambda now: Claim(now, 1, "v1", now + 60_000))
+    writer.perform(key, lambda now: BeginStep(now, 1, "do", "s", {"effect": True}))
+    before, kept = writer.slot(key), Unit._kept
+
+    def meanwhile(unit: Unit, key: Any, row: Any) -> Any:
+        monkeypatch.setattr(Unit, "_kept", kept)
+        writer.perform(key, lambda now: CommitAttempt(now, 1))
+        return kept(unit, key, row)
+
+    monkeypatch.setattr(Unit, "_kept", meanwhile)
+    assert reader.slot(key) == before
+    assert reader.slot(key) == writer.slot(key) != before
+    for store in (reader, writer):
+        store.close()
 
 
 @pytest.mark.postgresql

@@ -185,7 +185,7 @@ class Store:
 
     def history(self, key: Key) -> History | None:
         """The history of the run that is held under a key, as of one instant."""
-        return self.transact(lambda unit: unit.history(key), writes=not self._sqlite)
+        return self.transact(lambda unit: unit.history(key), writes=False)
 
     def now(self) -> int:
         """The instant, in milliseconds."""
@@ -306,6 +306,8 @@ class Store:
         self._asked_to_commit = False
         try:
             with connection.begin():
+                if not (writes or self._sqlite):  # or else its rows are of several instants
+                    connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 results = [work.do(unit) for work in batch]
                 self._asked_to_commit = writes and not self._sqlite  # a file answers for itself
         except BaseException:
