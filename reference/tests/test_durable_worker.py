@@ -366,6 +366,21 @@ def test_a_process_is_known_by_its_beginning() -> None:
     assert processes.members(os.getsid(0)) != []
 
 
+def test_a_session_that_has_the_id_of_another_one_is_left_alone() -> None:
+    program = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
+    )
+    try:
+        since = until(lambda: os.getsid(program.pid) == program.pid and processes.began(program.pid))
+        assert processes.end_session(program.pid, "1")  # nothing of the one that began then is left
+        assert processes.members(program.pid, since) == [program.pid]
+        assert processes.end_session(program.pid, since)
+        assert program.wait(20) == -signal.SIGKILL
+    finally:
+        program.kill()
+        program.communicate()
+
+
 @pytest.fixture(autouse=True)
 def loud(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)

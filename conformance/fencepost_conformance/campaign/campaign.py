@@ -247,7 +247,7 @@ class _Campaign:
         self._over.set()
         for slot in self._slots:
             slot.join()
-        left = [pid for session in self._watch.sessions for pid in system.members(session)]
+        left = [pid for session in self._watch.sessions for pid in system.members(*session)]
         return Evidence(
             self.lives, rows, self._journal.executions(), self._watch.changed, left, self.tally.broken
         )

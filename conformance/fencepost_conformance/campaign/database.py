@@ -109,7 +109,7 @@ class Watch:
     uid: str
     steps: dict[tuple[str, str], Any] = field(default_factory=dict)
     ends: dict[str, Any] = field(default_factory=dict)
-    sessions: set[int] = field(default_factory=set)
+    sessions: set[tuple[int, str]] = field(default_factory=set)
     changed: dict[Any, tuple[Any, Any]] = field(default_factory=dict)
 
     def look(self) -> None:
@@ -123,4 +123,5 @@ class Watch:
                 if seen.get(key) != first:
                     self.changed.setdefault(key, (first, seen.get(key)))
             known.update({key: value for key, value in seen.items() if key not in known})
-        self.sessions.update(row.session for row in self.store.rows(select(sql.workers)))
+        found = self.store.rows(select(sql.workers))
+        self.sessions.update((row.session, row.session_began) for row in found)

@@ -2,7 +2,8 @@
 
 Everything that a worker's launcher starts is in one session, led by a process whose id cannot be given away
 while any of them lives. So that nothing of a session is left proves that no context of that worker runs
-(PUB-1, TRM-1), whoever looks, and without the worker's help. Elsewhere than on Linux nothing can be proven
+(PUB-1, TRM-1), whoever looks, and without the worker's help. Once nothing is left the id may lead somebody
+else's session, which is known by its beginning, and left alone. Elsewhere than on Linux nothing can be proven
 like this.
 """
 
@@ -44,9 +45,12 @@ def began(pid: int) -> str:
     return "" if facts is None or facts[_STATE] in _ENDED else facts[_BEGAN]
 
 
-def members(session: int) -> list[int]:
-    """The processes of a session that have not ended."""
+def members(session: int, since: str = "") -> list[int]:
+    """The processes of a session that have not ended; of the one that has its leader `since` then, if that
+    is known."""
     found: list[int] = []
+    if since and began(session) not in (since, ""):
+        return found
     for name in os.listdir(_PROC):
         facts = _facts(name) if name.isdigit() else None
         if facts is not None and facts[_SESSION] == str(session) and facts[_STATE] not in _ENDED:
@@ -54,12 +58,12 @@ def members(session: int) -> list[int]:
     return found
 
 
-def end_session(session: int) -> bool:
-    """Kill everything of a session; whether nothing of it is left."""
+def end_session(session: int, since: str = "") -> bool:
+    """Kill everything of a session, as `members` knows it; whether nothing of it is left."""
     if not _PROC.is_dir():
         return False
     given_up = time.monotonic() + _PATIENCE_SECONDS
-    while left := members(session):
+    while left := members(session, since):
         for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)

@@ -51,7 +51,7 @@ class Recovery:
                 continue
             if worker.machine != here:
                 self._tell_of(worker.name, worker.machine)
-            elif processes.end_session(worker.session):
+            elif processes.end_session(worker.session, worker.session_began):
                 held = self._held_by(worker.name)
                 self._say([(key, Crash, token) for key, token in held])
                 self.store.run(delete(sql.workers).where(sql.workers.c.name == worker.name))

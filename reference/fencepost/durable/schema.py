@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, inspect, text
 
-HEAD = "0003"
+HEAD = "0004"
 MIGRATIONS = Path(__file__).with_name("migrations")
 _LOCK = 0x66_65_6E_63_65  # any number that others are unlikely to lock
 

@@ -223,4 +223,5 @@ class Worker(Table, table=True):
     pid: int
     began: str = _text(nullable=False)
     session: int
+    session_began: str = _text(nullable=False)
     seen_until: int = _instant(nullable=False)

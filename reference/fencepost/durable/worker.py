@@ -167,6 +167,7 @@ class Worker(Recovery):
             "pid": os.getpid(),
             "began": processes.began(os.getpid()),
             "session": self.launcher.session,
+            "session_began": processes.began(self.launcher.session),
         }
         while not self._closing:
             try:
