@@ -209,6 +209,20 @@ OTHER_HOSTS: dict[str, tuple[list[dict[str, Any]], list[tuple[dict[str, Any], An
             ({"settle": True}, ran(1, a2=1)),
         ],
     ),
+    "a restart proves the stop that nothing else could": (
+        [{"sleep": "a1", "seconds": 1}, {"sleep": "a2", "seconds": 31_536_000}],
+        [
+            ({"stuck": "i"}, None),
+            ({"create": "i", "program": "p1"}, "i"),
+            ({"settle": True}, ran(1)),
+            ({"advance": 2}, None),
+            ({"settle": True}, ran(2)),
+            ({"status": "i"}, {"status": "running"}),
+            ({"restart": True}, None),
+            ({"settle": True}, ran(2)),
+            ({"status": "i"}, {"status": "sleeping"}),
+        ],
+    ),
     "a restart comes when an outcome is committed, and its code has not heard of it": (
         [
             {"do": "b1", "effect": {"value": {"n": 1}}},

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from fencepost.machine import Vacant, parked_on
-from fencepost.machine.actions import Close, Expire
+from fencepost.machine.actions import Close, Crash, Expire
 from fencepost.machine.records import evolve
 from fencepost.machine.state import Instance
 
@@ -139,6 +139,19 @@ def _restart_of(track: Track, state: State) -> Iterator[State]:
     taken = tuple(each for each in state.flights if each.reply is not None)
     for lost in _befallen(track, state.having(flights=taken), "kill"):
         yield from _after_a_restart(track, lost)
+    if track.moves.stuck:  # the end of the Host's process may prove what no stop could
+        for each in (state, *track.moves.unheard(state)):
+            yield from _crashed(track, each.having(flights=taken))
+
+
+def _crashed(track: Track, state: State) -> Iterator[State]:
+    """Every context is gone, and known to be."""
+    if not isinstance(state.slot, Instance) or not state.slot.contexts:
+        yield state
+        return
+    crash = Crash(track.world.now, state.slot.contexts[0].token)
+    for each in track.moves.transitions(state.slot, crash):
+        yield from _crashed(track, follow(state, each.state))
 
 
 def _after_a_restart(track: Track, lost: State) -> list[State]:
