@@ -1,7 +1,7 @@
 """DBOS as a foreign Host: what its adapter translates, and that both shims drive the engine at all."""
 
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ needs_dbos = pytest.mark.skipif(
 )
 SECONDS = 60.0
 PROGRAM = [
-    {"do": "a", "effect": {"value": {"n": 1}}, "as": "a"},
+    {"do": "a", "effect": {"attempts": [{"value": {"n": 1}}, {"value": {"n": 2}}]}, "as": "a"},
     {"mark": "committed"},
     {"sleep": "s", "seconds": 1},
     {"wait": "w", "type": "go", "timeoutSeconds": 600, "as": "p"},
@@ -42,9 +42,9 @@ class Kit:
         assert answer is not None, self.connection.log()
         return answer
 
-    def begin(self, token: str) -> None:
+    def begin(self, token: str, uses: Sequence[str] = ("journal",)) -> None:
         """Begin a scenario."""
-        self.ask("begin", token=token, versions=["v1"], deployed={"v1": 10_000}, uses=["journal"])
+        self.ask("begin", token=token, versions=["v1"], deployed={"v1": 10_000}, uses=list(uses))
 
     def create(self, id: str, program: Any) -> None:
         """Create an instance with a program."""
@@ -56,7 +56,15 @@ class Kit:
 
     def effects(self) -> dict[str, int]:
         """How often each effect began."""
-        return dict(self.ask("journal")["effects"])
+        return self.counts("effects")
+
+    def counts(self, what: str) -> dict[str, int]:
+        """How often each of these was reported."""
+        return dict(self.ask("journal")[what])
+
+    def ended(self, id: str) -> dict[str, Any]:
+        """What a caller reads in the end."""
+        return dict(_at_last(lambda: (read := self.status(id))["status"] in TERMINAL and read))
 
 
 @pytest.fixture
@@ -84,8 +92,7 @@ def test_a_program_goes_on_after_a_restart(kit: Kit) -> None:
     _at_last(lambda: kit.ask("journal")["marks"] == {"committed": 1})
     kit.ask("restart")
     kit.ask("send_event", id="i", type="go", payload={"n": 2})
-    ended = _at_last(lambda: (read := kit.status("i"))["status"] in TERMINAL and read)
-    assert ended == {"status": "complete", "output": {"a": 1, "p": 2}}
+    assert kit.ended("i") == {"status": "complete", "output": {"a": 1, "p": 2}}
     assert kit.effects() == {"a": 1}
     kit.ask("end")
 
@@ -118,6 +125,64 @@ def test_what_does_not_come_to_rest_is_left_behind(kit: Kit) -> None:
     kit.create("i", [{"return": {}}])
     _at_last(lambda: kit.status("i") == {"status": "complete", "output": {}})
     kit.ask("end")
+
+
+@needs_dbos
+@pytest.mark.parametrize(
+    ("kit", "point", "begun", "comes_after_the_event"),
+    [
+        ("raw", "effect-start:a", 2, False),
+        ("emulated", "effect-end:a", 2, False),
+        ("raw", "committed:a", 1, False),
+        ("raw", "parked:s", 1, False),
+        ("emulated", "parked:w", 1, False),
+        ("emulated", "consumed:w", 1, True),
+        ("raw", "settled", 1, True),
+    ],
+    indirect=["kit"],
+)
+def test_a_kill_at_a_trap_springs_once_and_the_run_goes_on(
+    kit: Kit, point: str, begun: int, comes_after_the_event: bool
+) -> None:
+    kit.begin("t1", ["journal", "kill"])
+    kit.ask("kill", id="i", at=point)
+    kit.create("i", PROGRAM)
+    if not comes_after_the_event:
+        _at_last(lambda: kit.counts("runs") == {"i": 2})
+    kit.ask("send_event", id="i", type="go", payload={"n": 2})
+    assert kit.ended("i") == {"status": "complete", "output": {"a": begun, "p": 2}}
+    assert kit.effects() == {"a": begun}
+    assert kit.counts("runs") == {"i": 2}
+    assert kit.ask("end") == {"unsprung": []}
+
+
+@needs_dbos
+@pytest.mark.parametrize("kit", ["emulated"], indirect=True)
+def test_the_kill_of_one_owner_leaves_the_run_of_another_alone(kit: Kit) -> None:
+    kit.begin("t1", ["journal", "kill"])
+    for id in ("i", "j"):
+        kit.create(id, [{"do": id, "effect": {"gate": "g", "then": {"value": {}}}}, {"return": {"id": id}}])
+    _at_last(lambda: kit.effects() == {"i": 1, "j": 1})
+    kit.ask("kill", id="i", at="now")
+    _at_last(lambda: kit.effects()["i"] == 2)
+    kit.ask("release", gate="g")
+    assert [kit.ended(id)["output"] for id in ("i", "j")] == [{"id": "i"}, {"id": "j"}]
+    assert kit.effects() == {"i": 2, "j": 1}
+    kit.ask("terminate", id="j")
+    kit.ask("end")
+
+
+@needs_dbos
+@pytest.mark.parametrize("kit", ["emulated"], indirect=True)
+def test_a_trap_that_never_sprang_is_told(kit: Kit) -> None:
+    kit.begin("t1", ["journal", "kill"])
+    for point in ("consumed:w", "committed:b"):
+        kit.ask("kill", id="i", at=point)
+    kit.create("i", [{"wait": "w", "type": "go", "timeoutSeconds": 600}])
+    _at_last(lambda: kit.status("i")["status"] == "waiting")
+    kit.ask("terminate", id="i")
+    assert kit.status("i") == {"status": "terminated"}
+    assert kit.ask("end") == {"unsprung": ["kill i at consumed:w", "kill i at committed:b"]}
 
 
 def test_ids_carry_the_token_of_their_scenario() -> None:

@@ -6,6 +6,9 @@ one on the same file, which recovers what was under way as the engine does at ev
 apart by the token of their scenario, so that one process serves many scenarios; one that does not
 come to rest at the end of a scenario is killed, and the next one begins on a new file.
 
+Where owners are killed each instance has one, a further process on the same file: runs are started and
+terminated there, and all else is asked of the process that no kill meets.
+
 The kit's journal is served on loopback for as long as the adapter lives; effects report from the engine's
 process to there.
 """
@@ -13,120 +16,43 @@ process to there.
 import asyncio
 import contextlib
 import itertools
-import json
 import secrets
 import shutil
-import signal
-import socket
 import sys
 import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ...adapter import ABSENT, PROTOCOL, AdapterFault, Call, HostError, Setup
 from ...journal import Journal
 from ...journal_server import respond
 from ...loopback import Loopback, Reply, refusal
-
-Shim = Literal["raw", "emulated"]
+from .owners import Owner
+from .process import Engine, Gone, Shim
 
 # How long the loss of a process may go unnoticed: another one is started at once, and looks once a second
 # for what it has to recover.
 LEASE_SECONDS = 3
-INSTRUMENTS = ("journal", "restart", "responses")
+INSTRUMENTS = ("journal", "kill", "restart", "responses")
 
-_START_SECONDS = 60.0
-_CALL_SECONDS = 30.0
 _REST_SECONDS = 5.0
-_LINE_LIMIT = 1 << 26  # bytes of one answer
 _BODY_LIMIT = 1 << 20  # bytes of one report
 
 
-class _Gone(Exception):
-    """The process of the engine ended before it answered."""
-
-
-class _Engine:
-    """A process of the engine, and this end of the way to it."""
-
-    def __init__(
-        self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        self.process = process
-        self.up: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._writer = writer
-        self._tickets = itertools.count()
-        self._waiting = {-1: self.up}
-        self._reading = asyncio.create_task(self._read(reader))
-
-    @classmethod
-    async def started(cls, shim: Shim, folder: Path) -> tuple["_Engine", dict[str, Any]]:
-        """One that is up, and what it says of itself; raises AdapterFault."""
-        mine, theirs = socket.socketpair()
-        command = [sys.executable, "-m", f"{__package__}.engine", str(theirs.fileno()), str(folder), shim]
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,  # it sees the end of the socket, and removes its folder
-        )
-        theirs.close()
-        engine = cls(process, *await asyncio.open_connection(sock=mine, limit=_LINE_LIMIT))
-        try:
-            return engine, await asyncio.wait_for(engine.up, _START_SECONDS)
-        except (TimeoutError, _Gone):
-            await engine.kill()
-            raise AdapterFault("the process of the engine does not start; its log says why") from None
-
-    async def _read(self, reader: asyncio.StreamReader) -> None:
-        with contextlib.suppress(OSError):
-            while line := await reader.readline():
-                answer = json.loads(line)
-                waiting = self._waiting.pop(answer.pop("ticket"), None)
-                if waiting is not None and not waiting.done():
-                    waiting.set_result(answer)
-        for each in self._waiting.values():
-            if not each.done():
-                each.set_exception(_Gone())
-
-    async def ask(self, op: str, seconds: float = _CALL_SECONDS, **arguments: Any) -> Any:
-        """What it answers; raises HostError for a rejection, AdapterFault for no answer in time, or _Gone."""
-        ticket = next(self._tickets)
-        waiting: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-        self._waiting[ticket] = waiting
-        self._writer.write(
-            json.dumps({"ticket": ticket, "op": op, "with": arguments}).encode("ascii") + b"\n"
-        )
-        if self._reading.done():
-            raise _Gone
-        try:
-            answer = await asyncio.wait_for(waiting, seconds)
-        except TimeoutError:
-            raise AdapterFault(f"the engine did not answer {op} within {seconds:g} s") from None
-        if "error" in answer:
-            raise HostError(answer["error"]["name"], answer["error"]["message"])
-        return answer["ok"]
-
-    async def kill(self) -> None:
-        """End it hard, and return once it is gone."""
-        with contextlib.suppress(ProcessLookupError):
-            self.process.send_signal(signal.SIGKILL)
-        await self.process.wait()
-        self._writer.close()
-        await self._reading
-
-
 class DbosAdapter:
-    """Speaks the adapter's protocol for one process of the engine at a time."""
+    """Speaks the adapter's protocol for the process of the engine, and for the owners of a scenario."""
 
     raw_values = True  # they are built in the engine's process: not all of them can be sent there
 
     def __init__(self, shim: Shim) -> None:
         self._shim = shim
         self._folder = tempfile.mkdtemp(prefix="fencepost-dbos-")
-        self._engine: _Engine | None = None
+        self._engine: Engine | None = None
+        self._owners: dict[str, Owner] = {}
+        self._spare: Owner | None = None  # of the next instance; nothing where no owner is killed
+        self._numbers = itertools.count()
         self._said: dict[str, Any] = {}
         self._scenario: dict[str, Any] | None = None
         self._journal = Journal()
@@ -144,21 +70,22 @@ class DbosAdapter:
     # -- the process of the engine ------------------------------------------------------------------
 
     async def _start(self) -> None:
-        self._engine, self._said = await _Engine.started(self._shim, Path(self._folder))
-        if self._scenario is not None:
-            await self._engine.ask("begin", **self._scenario)
+        engine = await Engine.spawned(self._shim, Path(self._folder))
+        self._said = await engine.begin(self._scenario)
+        self._engine = engine
 
     async def _end_engine(self) -> None:
         engine, self._engine = self._engine, None
         if engine is not None:
             await engine.kill()
 
-    async def _ask(self, op: str, **arguments: Any) -> Any:
-        if self._engine is None:
+    async def _ask(self, op: str, owner: Owner | None = None, **arguments: Any) -> Any:
+        engine = self._engine if owner is None else await owner.engine()
+        if engine is None:
             raise AdapterFault("there is no process of the engine: it did not start again")
         try:
-            return await self._engine.ask(op, **arguments)
-        except _Gone:  # the caller sees a connection that is reset
+            return await engine.ask(op, **arguments)
+        except Gone:  # the caller sees a connection that is reset
             raise HostError("backend_unavailable", "the process ended before it answered") from None
 
     def _log(self, line: str) -> None:
@@ -193,13 +120,18 @@ class DbosAdapter:
             await self._start()
         else:
             await self._ask("begin", **self._scenario)
+        if "kill" in setup.uses:
+            self._spare = self._new_owner(self._scenario)
+            await self._spare.engine()
 
-    async def end(self) -> None:
-        """Have all that runs come to an end."""
+    async def end(self) -> dict[str, list[str]]:
+        """Have all that runs come to an end; tells the traps that never sprang."""
+        owners, spare, self._owners, self._spare = self._owners, self._spare, {}, None
+        await asyncio.gather(*(each.end() for each in (*owners.values(), spare) if each is not None))
         try:
             if self._engine is not None:
                 await self._engine.ask("end", seconds=_REST_SECONDS)
-        except (AdapterFault, HostError, _Gone) as error:
+        except (AdapterFault, HostError, Gone) as error:
             self._log(f"it does not come to rest ({error}); the next scenario begins on a new file")
             await self._end_engine()
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -207,14 +139,20 @@ class DbosAdapter:
         self._scenario = None
         with self._lock:
             self._secret = ""
+        return {"unsprung": [f"kill {id} at {each}" for id, owner in owners.items() for each in owner.traps]}
 
     # -- the caller's calls -------------------------------------------------------------------------
 
     async def create(self, **arguments: Any) -> Any:
-        id = await self._call("create", arguments)
-        if arguments["id"] is ABSENT and self._scenario is not None:
-            self._scenario["issued"].append(id)
-        return id
+        id = arguments["id"]
+        owner = self._owner(id) if isinstance(id, str) or id is ABSENT else None
+        created = await self._call("create", arguments, owner)
+        if id is ABSENT and self._scenario is not None:
+            self._scenario["issued"].append(created)
+            if owner is not None:
+                self._owners[created] = self._owners.pop(owner.name)
+                await self._ask("begin", **self._scenario)
+        return created
 
     async def get(self, **arguments: Any) -> Any:
         return await self._call("get", arguments)
@@ -226,21 +164,44 @@ class DbosAdapter:
         return await self._call("send_event", arguments)
 
     async def terminate(self, **arguments: Any) -> Any:
-        return await self._call("terminate", arguments)
+        id = arguments["id"]
+        owner = self._owners.get(id) if isinstance(id, str) else None
+        return await self._call("terminate", arguments, owner)
 
-    async def _call(self, op: str, arguments: Mapping[str, Any]) -> Any:
+    async def _call(self, op: str, arguments: Mapping[str, Any], owner: Owner | None = None) -> Any:
         given = {name: value for name, value in arguments.items() if value is not ABSENT}
-        return await self._ask("call", call=op, arguments=given)
+        return await self._ask("call", owner, call=op, arguments=given)
 
     # -- instruments --------------------------------------------------------------------------------
 
+    def _owner(self, id: Any) -> Owner | None:
+        """The owner of an instance, where there are any; an id that DBOS issues is known afterwards."""
+        if id not in self._owners and self._spare is not None and self._scenario is not None:
+            owner, self._spare = self._spare, self._new_owner(self._scenario)
+            self._owners[owner.name if id is ABSENT else id] = owner
+            return owner
+        return self._owners.get(id)
+
+    def _new_owner(self, scenario: Mapping[str, Any]) -> Owner:
+        return Owner(self._shim, Path(self._folder), f"owner-{next(self._numbers)}", scenario)
+
+    async def kill(self, id: str, at: str) -> None:
+        """SIGKILL of the owner, now or where a trap springs; another process follows at once."""
+        owner = self._owner(id)
+        if owner is None:
+            raise AdapterFault("a scenario that kills must say so when it begins")
+        self._log(f"kill {id} at {at}")
+        await (owner.kill() if at == "now" else owner.trap(at))
+
     async def restart(self) -> None:
-        """SIGKILL, and another process on the same file."""
-        self._log("restart: SIGKILL of the process of the engine")
-        await self._end_engine()
+        """SIGKILL of every process, and others on the same file."""
+        self._log("restart: SIGKILL of the processes of the engine")
+        owners = [*self._owners.values(), *([] if self._spare is None else [self._spare])]
+        await asyncio.gather(self._end_engine(), *(owner.kill() for owner in owners))
         await self._start()
+        await asyncio.gather(*(owner.engine() for owner in owners))
 
     async def drop_response(self, call: Call) -> None:
         """The call takes effect; nobody hears how it ended."""
         with contextlib.suppress(HostError):
-            await self._call(call.op, call.arguments)
+            await call.perform(self)

@@ -25,6 +25,7 @@ from ...probe.values import UNDEFINED
 from . import raw_shim
 from .runs import RUNS, ProbeRun, journal_of, log, logged, logged_async, show
 from .translation import STATUSES, TERMINAL, Scenario, parked
+from .traps import TRAPS
 
 RULES = Rules()
 
@@ -54,9 +55,12 @@ async def run(scenario: Scenario, params: Any) -> Any:
     """The workflow of the emulated shim: one outcome of the Form comes of whatever the probe does."""
     id = str(DBOS.workflow_id)
     present = RUNS.begin(id, scenario.instance_id(id))
-    step = Step(present)
+    return await TRAPS.settling(_stopped(scenario, params, present))
+
+
+async def _stopped(scenario: Scenario, params: Any, present: ProbeRun) -> Any:
     try:
-        result = await _outcome(scenario, params, present, step)
+        result = await _outcome(scenario, params, present, Step(present))
     except Exception:
         await present.stop()  # PUB-1
         raise
@@ -116,12 +120,12 @@ class Step:
         return self._call("do", name, arguments, lambda fixed: self._do(name, effect, fixed.policy))
 
     def sleep(self, name: Any, seconds: Any) -> Awaitable[Any]:
-        return self._call("sleep", name, {"seconds": seconds}, lambda fixed: self._sleep(fixed.seconds))
+        return self._call("sleep", name, {"seconds": seconds}, lambda fixed: self._sleep(name, fixed.seconds))
 
     def wait_for_event(self, name: Any, *, type: Any, timeout_seconds: Any) -> Awaitable[Any]:
         options = {"type": type, "timeoutSeconds": timeout_seconds}
         given = {key: value for key, value in options.items() if value is not UNDEFINED}
-        return self._call("wait", name, given, lambda fixed: self._wait(fixed.type, fixed.seconds))
+        return self._call("wait", name, given, lambda fixed: self._wait(name, fixed))
 
     def _call(
         self,
@@ -167,7 +171,9 @@ class Step:
             words = f"{self._run.instance}: run_step_async({show({'name': name})}), attempt {attempt}"
             try:
                 step = DBOS.run_step_async({"name": name}, _checked(effect))
-                document: bytes | None = await logged_async(words, step)
+                document: bytes | None = await TRAPS.committing(
+                    self._run.workflow_id, name, logged_async(words, step)
+                )
             except (error.DBOSUnexpectedStepError, error.DBOSStepNondeterminismError):
                 raise
             except Exception as failure:
@@ -178,19 +184,20 @@ class Step:
                 return document, None
         raise AssertionError("a policy has at least one attempt")
 
-    async def _sleep(self, seconds: int) -> Outcome:
-        await self._pause(seconds)
+    async def _sleep(self, name: str, seconds: int) -> Outcome:
+        await TRAPS.parking(self._run.workflow_id, name, self._pause(seconds))
         return None, None
 
     async def _pause(self, seconds: int) -> None:
         await logged_async(f"{self._run.instance}: sleep_async({seconds})", DBOS.sleep_async(seconds))
 
-    async def _wait(self, type: str, seconds: int) -> Outcome:
+    async def _wait(self, name: str, fixed: Any) -> Outcome:
         """A message is an envelope, so that none can be told from one without a payload."""
-        words = f"{self._run.instance}: recv_async({show(type)}, {seconds})"
-        envelope = await logged_async(words, DBOS.recv_async(type, seconds))
+        words = f"{self._run.instance}: recv_async({show(fixed.type)}, {fixed.seconds})"
+        wait = logged_async(words, DBOS.recv_async(fixed.type, fixed.seconds))
+        envelope = await TRAPS.consuming(self._run.workflow_id, name, wait)
         if envelope is None:
-            return None, StepError("wait_timeout", f"no {type} within {seconds} s")
+            return None, StepError("wait_timeout", f"no {fixed.type} within {fixed.seconds} s")
         return envelope["payload"], None
 
 

@@ -8,18 +8,20 @@ When the adapter is gone the socket ends, and this process removes its folder an
 """
 
 import asyncio
+import inspect
 import json
 import os
 import shutil
 import socket
 import sys
 import threading
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from dbos import DBOS
+from dbos import DBOS, DBOSConfig
 
 from ...adapter import ABSENT
 from ...bench import live
@@ -27,6 +29,7 @@ from ...probe.values import UNDEFINED
 from . import emulated_shim, raw_shim
 from .runs import RUNS, log, task_of_run
 from .translation import Scenario
+from .traps import TRAPS
 
 _THREADS = 16
 _IN_FLIGHT = ["PENDING", "ENQUEUED", "DELAYED"]
@@ -60,11 +63,28 @@ class Engine:
             os._exit(0)
 
     def _answer(self, request: dict[str, Any]) -> None:
+        ticket = request["ticket"]
         try:
-            answer = {"ok": getattr(self, request["op"])(**request["with"])}
+            value = getattr(self, request["op"])(**request["with"])
         except BaseException as error:
-            answer = {"error": {"name": self._shim.error_name(error), "message": str(error)}}
-        self.say(ticket=request["ticket"], **answer)
+            self._refuse(ticket, error)
+        else:
+            if inspect.iscoroutine(value):
+                asyncio.run_coroutine_threadsafe(self._answer_on_loop(ticket, value), self._loop)
+            else:
+                self.say(ticket=ticket, ok=value)
+
+    async def _answer_on_loop(self, ticket: int, starting: Coroutine[Any, Any, Any]) -> None:
+        """Answer before the workflow that was started comes to a trap."""
+        try:
+            value = await starting
+        except BaseException as error:
+            self._refuse(ticket, error)
+        else:
+            self.say(ticket=ticket, ok=value)
+
+    def _refuse(self, ticket: int, error: BaseException) -> None:
+        self.say(ticket=ticket, error={"name": self._shim.error_name(error), "message": str(error)})
 
     # -- scenarios ----------------------------------------------------------------------------------
 
@@ -79,6 +99,10 @@ class Engine:
             DBOS.cancel_workflows(left)
         asyncio.run_coroutine_threadsafe(RUNS.stop_all(), self._loop).result()
 
+    def arm(self, point: str) -> None:
+        """Set a trap."""
+        TRAPS.arm(point)
+
     # -- the caller's calls -------------------------------------------------------------------------
 
     def call(self, call: str, arguments: dict[str, Any]) -> Any:
@@ -86,9 +110,9 @@ class Engine:
         given = {name: value for name, value in live(call, arguments).items() if value is not ABSENT}
         return getattr(self, f"_{call}")(**given)
 
-    def _create(self, id: Any = ABSENT, params: Any = None) -> str:
-        starting = self._shim.create(id, params)
-        return str(asyncio.run_coroutine_threadsafe(starting, self._loop).result())
+    def _create(self, id: Any = ABSENT, params: Any = None) -> Coroutine[Any, Any, str]:
+        starting: Coroutine[Any, Any, str] = self._shim.create(id, params)
+        return starting
 
     def _get(self, id: Any) -> None:
         self._shim.get(id)
@@ -111,20 +135,26 @@ def _as_json(value: Any) -> Any:
         return repr(value)
 
 
-async def run(channel: socket.socket, folder: Path, name: str) -> None:
-    """Launch DBOS on this loop, and say so."""
+async def run(channel: socket.socket, folder: Path, name: str, owner: str, traps: list[str]) -> None:
+    """Launch DBOS on this loop, and say so; an owner is an executor with a version of its own."""
     loop = asyncio.get_running_loop()
     loop.set_task_factory(task_of_run)
     engine = Engine(channel, SHIMS[name](), loop)
-    place = folder / "dbos.sqlite"
-    DBOS(config={"name": "probe", "system_database_url": f"sqlite:///{place}", "log_level": "CRITICAL"})
+    TRAPS.tell = lambda point: engine.say(sprung=[point])
+    for each in traps:
+        TRAPS.arm(each)
+    url = f"sqlite:///{folder / 'dbos.sqlite'}"
+    config: DBOSConfig = {"name": "probe", "system_database_url": url, "log_level": "CRITICAL"}
+    if owner:
+        config |= {"executor_id": owner, "application_version": owner}
+    DBOS(config=config)
     DBOS.launch()
-    log(f"DBOS {version('dbos')} launched in process {os.getpid()}")
+    log(f"DBOS {version('dbos')} launched in process {os.getpid()} as executor {DBOS.executor_id}")
     threading.Thread(target=engine.serve, args=(folder,), daemon=True).start()
     engine.say(ticket=-1, version=version("dbos"))
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    descriptor, place, chosen = sys.argv[1:]
-    asyncio.run(run(socket.socket(fileno=int(descriptor)), Path(place), chosen))
+    descriptor, place, chosen, owner, traps = sys.argv[1:]
+    asyncio.run(run(socket.socket(fileno=int(descriptor)), Path(place), chosen, owner, json.loads(traps)))

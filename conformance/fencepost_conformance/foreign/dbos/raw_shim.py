@@ -15,6 +15,7 @@ from ...adapter import ABSENT
 from ...probe import load
 from .runs import RUNS, ProbeRun, journal_of, log, logged, logged_async, show
 from .translation import STATUSES, Scenario, retries
+from .traps import TRAPS
 
 ERRORS = {
     error.DBOSNonExistentWorkflowError: "unknown_instance",
@@ -40,7 +41,7 @@ async def run(scenario: Scenario, params: Any) -> Any:
     made = module(scenario.token, scenario.version)["Probe"](
         {"VERSION": scenario.version, "JOURNAL": journal_of(scenario)}
     )
-    return await made.run(WorkflowEvent(present.instance, params), Step(present))
+    return await TRAPS.settling(made.run(WorkflowEvent(present.instance, params), Step(present)))
 
 
 probe = DBOS.workflow(name="probe")(run)
@@ -58,21 +59,24 @@ class Step:
     async def _do(self, name: Any, effect: Callable[[], Any], retry: Any) -> Any:
         options = {"name": name} | ({} if retry is None else retries(retry))
         words = f"{self._run.instance}: run_step_async({show(options)})"
-        return await logged_async(words, DBOS.run_step_async(options, effect))
+        step = logged_async(words, DBOS.run_step_async(options, effect))
+        return await TRAPS.committing(self._run.workflow_id, name, step)
 
     def sleep(self, name: Any, seconds: Any) -> Awaitable[Any]:
-        return start(self._sleep(seconds))
+        return start(self._sleep(name, seconds))
 
-    async def _sleep(self, seconds: Any) -> None:
+    async def _sleep(self, name: Any, seconds: Any) -> None:
         words = f"{self._run.instance}: sleep_async({show(seconds)})"
-        await logged_async(words, DBOS.sleep_async(seconds))
+        sleep = logged_async(words, DBOS.sleep_async(seconds))
+        await TRAPS.parking(self._run.workflow_id, name, sleep)
 
     def wait_for_event(self, name: Any, *, type: Any, timeout_seconds: Any) -> Awaitable[Any]:
-        return start(self._wait(type, timeout_seconds))
+        return start(self._wait(name, type, timeout_seconds))
 
-    async def _wait(self, type: Any, seconds: Any) -> Any:
+    async def _wait(self, name: Any, type: Any, seconds: Any) -> Any:
         words = f"{self._run.instance}: recv_async({show(type)}, {show(seconds)})"
-        return await logged_async(words, DBOS.recv_async(type, seconds))
+        wait = logged_async(words, DBOS.recv_async(type, seconds))
+        return await TRAPS.consuming(self._run.workflow_id, name, wait)
 
 
 class Shim:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...remote_journal import RemoteJournal
 from .translation import Scenario
+from .traps import TRAPS
 
 _SHOWN = 400  # characters of one answer in the log
 
@@ -112,7 +113,9 @@ def task_of_run(loop: asyncio.AbstractEventLoop, coroutine: Any, **named: Any) -
 
 
 def journal_of(scenario: Scenario) -> RemoteJournal:
-    """The kit's journal."""
+    """The kit's journal; a trap at an effect's edge is behind its answer."""
     journal = RemoteJournal(scenario.journal)
+    journal.on_effect_start.append(lambda _, name: TRAPS.spring(f"effect-start:{name}"))
+    journal.on_effect_end.append(lambda _, name: TRAPS.spring(f"effect-end:{name}"))
     journal.really_spin = True
     return journal
