@@ -234,3 +234,12 @@ def test_the_last_step_on_record_says_whether_a_workflow_is_parked(steps: Any, s
 
 def test_every_status_of_dbos_has_a_word() -> None:
     assert set(STATUSES.values()) == {"queued", "running", *TERMINAL}
+
+
+@needs_dbos
+def test_an_id_that_the_database_cannot_keep_is_of_nobody() -> None:
+    from fencepost_conformance.foreign.dbos.emulated_shim import Refused, Shim
+
+    with pytest.raises(Refused) as caught:
+        Shim().status("a\udc00")
+    assert caught.value.name == "unknown_instance"

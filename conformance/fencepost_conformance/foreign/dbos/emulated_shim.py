@@ -235,6 +235,12 @@ class Shim(raw_shim.Shim):
         with SetWorkflowID(named, workflow_id_reuse_policy="reject"):
             return await self.start(f"SetWorkflowID({show(named)}, reject)", checked)
 
+    def find(self, id: Any) -> Any:
+        """The handle of an instance; none has an id that the database cannot keep."""
+        if isinstance(id, str) and documents.scalars(id) is None:
+            raise Refused("unknown_instance")
+        return super().find(id)
+
     def status(self, id: Any) -> dict[str, Any]:
         """The same, but what runs and has a sleep or a wait on record is sleeping, or waiting."""
         answer = super().status(id)
