@@ -304,10 +304,10 @@ class Store:
         connection.info["writes"] = writes
         unit = Unit(connection, self.rules, self._cache, writes and not self._sqlite, self._instant)
         self._asked_to_commit = False
+        if not self._sqlite:  # what is read without a lock would be of several instants else
+            connection.execution_options(isolation_level="READ COMMITTED" if writes else "REPEATABLE READ")
         try:
             with connection.begin():
-                if not (writes or self._sqlite):  # or else its rows are of several instants
-                    connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
                 results = [work.do(unit) for work in batch]
                 self._asked_to_commit = writes and not self._sqlite  # a file answers for itself
         except BaseException:
