@@ -32,9 +32,10 @@ from typing import Any
 from fencepost.contexts import forkserver
 from fencepost.contexts.execution import Proposal, ProposeCommit, ProposeSettle
 from fencepost.contexts.forkserver import ForkServer, Module
+from fencepost.durable.recovery import Act, Context
 from fencepost.durable.store import Store
 from fencepost.durable.unit import Applied
-from fencepost.durable.worker import Act, Context, Worker
+from fencepost.durable.worker import Worker
 from fencepost.host.engine import Key
 from fencepost.host.launching import Code, Forks
 from fencepost.machine.actions import Claim, Wake

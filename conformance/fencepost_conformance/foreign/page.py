@@ -57,7 +57,7 @@ def page(reports: Sequence[Report], differences: Mapping[str, Sequence[Differenc
     ]
     if wrong:
         raise BadDifferences("\n".join(wrong))
-    parts = (_runs(reports), _clauses(hosts), _differences(reports, differences))
+    parts = (_runs(reports), _clauses(hosts), _differences(differences))
     return INTRODUCTION + "".join(f"{line}\n" for line in chain.from_iterable(parts))
 
 
@@ -109,11 +109,11 @@ def _cell(seen: Collection[str]) -> str:
     return " or ".join(SIGNS[each] for each in CLAUSE_VERDICTS if each in seen)
 
 
-def _differences(reports: Sequence[Report], found: Mapping[str, Sequence[Difference]]) -> Iterator[str]:
-    for engine in dict.fromkeys(engine_of(each["host"]["address"]) for each in reports):
+def _differences(found: Mapping[str, Sequence[Difference]]) -> Iterator[str]:
+    for engine, of_engine in found.items():
         yield from ("", f"## {ENGINES[engine].title}: what differs")
         for sort in SORTS:
-            entries = [each for each in found[engine] if each.sort == sort]
+            entries = [each for each in of_engine if each.sort == sort]
             if entries:
                 yield from ("", f"### {sort[0].upper()}{sort[1:]}")
                 head = ("clause", "shims", "in words", "documentation", "shown by")
@@ -136,7 +136,7 @@ def _difference(each: Difference) -> Iterator[str]:
 def command(reports: tuple[Path, ...], to: Path) -> None:
     """Write the page about foreign engines from the reports of their runs."""
     read = [json.loads(path.read_text(encoding="utf-8")) for path in reports]
-    engines = {engine_of(each["host"]["address"]) for each in read}
+    engines = dict.fromkeys(engine_of(each["host"]["address"]) for each in read)
     try:
         made = page(read, {engine: load(engine) for engine in engines})
     except BadDifferences as error:

@@ -137,11 +137,12 @@ def restart(judgement: Judgement, entry: Entry, observations: list[Observation])
 
 def _restart_of(track: Track, state: State) -> Iterator[State]:
     taken = tuple(each for each in state.flights if each.reply is not None)
-    for lost in _befallen(track, state.having(flights=taken), "kill"):
+    state = state.having(flights=taken)
+    for lost in _befallen(track, state, "kill"):
         yield from _after_a_restart(track, lost)
     if track.moves.stuck:  # the end of the Host's process may prove what no stop could
         for each in (state, *track.moves.unheard(state)):
-            yield from _crashed(track, each.having(flights=taken))
+            yield from _crashed(track, each)
 
 
 def _crashed(track: Track, state: State) -> Iterator[State]:

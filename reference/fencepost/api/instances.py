@@ -14,10 +14,11 @@ from sqlalchemy import func, select
 
 from fencepost.contexts.forkserver import ServerLost
 from fencepost.durable import statements as sql
+from fencepost.durable.recovery import Act, Context, contexts_of
 from fencepost.durable.store import Store as Database
 from fencepost.durable.store import StoreUnavailable
 from fencepost.durable.unit import Unit
-from fencepost.durable.worker import CONTEXTS, Act, Context, Worker
+from fencepost.durable.worker import CONTEXTS, Worker
 from fencepost.host.engine import Key
 from fencepost.host.launching import Code, Launcher
 from fencepost.machine.actions import Crash, Purge
@@ -138,7 +139,7 @@ class Instances:
 
     def _held(self, where: Any) -> list[Context]:
         """The contexts that are not proven stopped."""
-        return [((row.uid, row.id), row.token) for row in self._database.rows(_HELD.where(where))]
+        return contexts_of(self._database.rows(_HELD.where(where)))
 
 
 def _purged(unit: Unit, uid: str) -> bool:

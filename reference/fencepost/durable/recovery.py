@@ -6,7 +6,8 @@ silent one of another machine left waits for a worker there.
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from sqlalchemy import delete, select
 
@@ -24,6 +25,11 @@ Act = tuple[Key, Callable[[int, int], Action], int]
 """Something that happened to a context, at an instant that is not known yet."""
 
 
+def contexts_of(rows: Iterable[Any]) -> list[Context]:
+    """The contexts that rows with uid, id and token name."""
+    return [((row.uid, row.id), row.token) for row in rows]
+
+
 class Recovery:
     """Speaks for what this worker, `name`, and others hold; `lease` in milliseconds."""
 
@@ -38,9 +44,14 @@ class Recovery:
 
         self.store.transact(say)
 
+    def _say_crashed(self, contexts: list[Context]) -> None:
+        """Say of contexts that nothing of them runs any more."""
+        if contexts:
+            self._say([(key, Crash, token) for key, token in contexts])
+
     def _held_by(self, worker: str) -> list[Context]:
         """The contexts of a worker that are on record."""
-        return [((row.uid, row.id), row.token) for row in self.store.rows(sql.HELD_BY, {"worker": worker})]
+        return contexts_of(self.store.rows(sql.HELD_BY, {"worker": worker}))
 
     def recover(self) -> None:
         """Prove that what dead or silent workers of this machine left is stopped, so that others go on."""
@@ -53,13 +64,11 @@ class Recovery:
                 self._tell_of(worker.name, worker.machine)
             elif processes.end_session(worker.session, worker.session_began):
                 held = self._held_by(worker.name)
-                self._say([(key, Crash, token) for key, token in held])
+                self._say_crashed(held)
                 self.store.run(delete(sql.workers).where(sql.workers.c.name == worker.name))
                 LOG.warning("worker %s is gone; %d contexts of it are stopped", worker.name[:8], len(held))
         # one that stood still while it was recovered may have claimed since, and started nothing
-        orphans = self.store.rows(sql.ORPHANED)
-        if orphans:
-            self._say([((row.uid, row.id), Crash, row.token) for row in orphans])
+        self._say_crashed(contexts_of(self.store.rows(sql.ORPHANED)))
 
     def _tell_of(self, name: str, machine: str) -> None:
         if name not in self._told_of:

@@ -25,7 +25,7 @@ from fencepost.contexts.forkserver import ServerLost
 from fencepost.durable import processes
 from fencepost.durable import statements as sql
 from fencepost.durable.codec import due_at
-from fencepost.durable.recovery import LOG, Act, Context, Recovery
+from fencepost.durable.recovery import LOG, Act, Context, Recovery, contexts_of
 from fencepost.durable.store import Store, StoreUnavailable
 from fencepost.durable.unit import ActionAt, Applied, Unit
 from fencepost.host.engine import LEASE_SECONDS, Key
@@ -154,7 +154,7 @@ class Worker(Recovery):
     def _look(self, unit: Unit) -> tuple[list[Context], list[str], float]:
         """The fenced contexts of this worker, the resources of which anything is due, and how long it is
         until the next thing is (seconds)."""
-        fenced = [((row.uid, row.id), row.token) for row in unit.rows(sql.FENCED, worker=self.name)]
+        fenced = contexts_of(unit.rows(sql.FENCED, worker=self.name))
         first = {uid: rows[0].due_at for uid in self.uids() if (rows := unit.rows(sql.NEXT_DUE, uid=uid))}
         due = [uid for uid, at in first.items() if at <= unit.now]
         later = [at - unit.now for at in first.values() if at > unit.now]
@@ -309,7 +309,7 @@ class Worker(Recovery):
             self._unheard = bool(self._ending)  # then once more
             idle = [each for each in held if each not in self._running and each not in self._ending]
         try:
-            self._say([(key, Crash, token) for key, token in idle])
+            self._say_crashed(idle)
         except StoreUnavailable:
             self._unheard = True
             raise
@@ -325,7 +325,7 @@ class Worker(Recovery):
         for each in running.values():
             each.join()
         try:
-            self._say([(key, Crash, token) for key, token in self._held_by(self.name)])
+            self._say_crashed(self._held_by(self.name))
             self.store.run(delete(sql.workers).where(sql.workers.c.name == self.name))
         except StoreUnavailable:
             LOG.warning("the store cannot be told that this worker has ended; the next one will find out")
@@ -415,4 +415,4 @@ def _reported(unit: Unit, key: Key, token: int, make: ActionAt, stopped: bool) -
     return applied
 
 
-__all__ = ["CONTEXTS", "LOG", "Act", "Code", "Context", "Worker"]
+__all__ = ["CONTEXTS", "Code", "Worker"]

@@ -20,9 +20,9 @@ from fencepost.contexts.execution import Proposal, ProposeCommit, ProposeSettle
 from fencepost.contexts.forkserver import Export, Module
 from fencepost.contexts.wire import Channel
 from fencepost.durable import statements as sql
+from fencepost.durable.recovery import Context
 from fencepost.durable.store import Store
 from fencepost.durable.unit import Unit
-from fencepost.durable.worker import Context
 from fencepost.host.engine import Key
 from fencepost.host.instruments import Deed, Traps
 from fencepost.host.launching import Code, Forks
